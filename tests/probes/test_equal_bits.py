@@ -60,7 +60,7 @@ def test_errors_by_part_are_those_of_known_predictors():
     assert one["whole_error"] == pytest.approx(0.8 * one["uniform_error"])
 
 
-def test_weights_are_told_apart_by_part():
+def test_weights_are_measured_per_part():
     task, _ = scenario(lambda task: Majority(task.where))
     w = (
         jnp.zeros((4, 12))

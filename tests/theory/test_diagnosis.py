@@ -46,7 +46,7 @@ def test_siblings_are_found():
     assert all(len(pair) == 1 for pair in pairs)
 
 
-def test_inputs_without_influence_are_set_aside_and_all_is_said():
+def test_inputs_without_influence_are_removed_and_reported():
     rng = np.random.default_rng(0)
     x = np.where(rng.random((4000, 5)) < 0.6, 1, -1)
     found = diagnose(x, np.where((x[:, 1] > 0) & (x[:, 3] > 0), 1, 0), tuple("abcde"))
@@ -61,7 +61,7 @@ def test_inputs_without_influence_are_set_aside_and_all_is_said():
     )
 
 
-def test_what_is_not_binary_is_refused():
+def test_non_binary_data_are_refused():
     x, y = np.ones((30, 2)), np.ones(30)
     for inputs, labels, says in [
         (np.arange(60).reshape(30, 2), y, "input x1 must take at most two"),

@@ -47,7 +47,7 @@ def circuits(depth=4):
     )
 
 
-def test_gates_do_what_their_names_say():
+def test_gates_compute_their_named_functions():
     expected = {
         "AND": lambda a, b: a and b,
         "OR": lambda a, b: a or b,
@@ -98,7 +98,7 @@ def test_a_formula_is_readable():
         ("# nothing", "at least one gate"),
     ],
 )
-def test_bad_circuits_are_refused_with_the_place(text, says):
+def test_invalid_circuits_are_refused_with_the_position(text, says):
     with pytest.raises(BadInput, match=re.escape(says)):
         Circuit.parse(text)
 
@@ -178,7 +178,7 @@ def test_generative_inputs_give_their_label_and_are_uniform_given_it():
     assert abs((negative[:, 2] > 0).mean() - 0.5) < 0.02
 
 
-def test_a_mixture_keeps_one_law_for_all_bits_of_an_example():
+def test_a_mixture_draws_all_bits_of_an_example_from_one_component():
     distribution = MixtureDistribution(
         (0.3, 0.7), (ProductDistribution(np.ones(4)), ProductDistribution(np.zeros(4)))
     )

@@ -1,4 +1,4 @@
-"""The exact laws that circuits offer."""
+"""Exact distributions of circuit tasks."""
 
 import jax
 import numpy as np
@@ -35,7 +35,7 @@ FAMILIES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", slow_but_first(FAMILIES))
-def test_the_exact_law_is_the_list_of_all_inputs(family):
+def test_the_population_is_the_list_of_all_inputs(family):
     """Probabilities add up, labels are the task's, and the statistics of circuits are those of the
     list.
     """
@@ -65,7 +65,7 @@ def test_generative_probabilities_equal_those_by_enumeration():
 
 
 @pytest.mark.slow
-def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
+def test_any_network_can_be_trained_on_the_population_of_a_small_circuit():
     learner = GradientDescent(
         AntisymmetricInit(m=16, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu"),
         (Descent({"w": 0.05, "b": 0.05, "a": 0.05}, steps=200, loss="logistic", optimizer="adam"),),
@@ -103,7 +103,7 @@ def test_bad_fixed_circuits_are_refused(text, p, says):
         FixedCircuit(text, p)
 
 
-def test_a_law_without_labels_keeps_inputs_and_shares():
+def test_an_unlabeled_population_keeps_inputs_and_label_frequencies():
     with jax.enable_x64(True):
         task = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)).task(key=jax.random.key(0))
         distribution = task.population()

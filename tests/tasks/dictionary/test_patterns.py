@@ -56,7 +56,7 @@ def enumerate_moments(distribution):
     }
 
 
-LAWS = {
+FAMILIES = {
     "mixture": lambda D, k, p, po: ParityMixture(d=D, D=D, k=k | 1, po=po),
     "threshold": lambda D, k, p, po: ProductPatterns(d=D, D=D, k=k, P=threshold(k), p=p, po=po),
     "interval": lambda D, k, p, po: ProductPatterns(
@@ -66,12 +66,12 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", FAMILIES)
 @settings(max_examples=5, deadline=None)
 @given(k=st.integers(1, 5), p=st.floats(0.1, 0.9), po=st.floats(0.05, 0.5))
 def test_moments_equal_enumeration(name, k, p, po):
     with jax.enable_x64(True):
-        family = LAWS[name](7, k, p, po)
+        family = FAMILIES[name](7, k, p, po)
         expected, found = enumerate_moments(family.distribution), family.moments
         assert abs(expected["mass"] - 1) < 1e-12
         for moment in ("positive", "gamma", "relevant", "background", "sigma"):

@@ -28,7 +28,7 @@ from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 @pytest.fixture
 def mnist(folder):
-    """Images whose brightness is their class: a picture of the digit c is all 20·c."""
+    """Return images whose brightness is their class: each pixel of digit c is 20·c."""
     y, tests = digits(300), digits(100)
     np.savez(
         folder / "mnist.npz",
@@ -115,7 +115,7 @@ def test_digits_are_stacked_and_the_label_is_their_parity(mnist):
     shown = brightness(task.pool, x[:, ::28, 0, 0]) // 20
     np.testing.assert_array_equal(y, np.where(shown.sum(axis=1) % 2 == 0, 1, -1))
     assert set(brightness(task.pool, task.test(50, jax.random.key(1)).x).ravel() % 20) == {1}, (
-        "tests are of other pictures"
+        "test images differ from training images"
     )
 
 

@@ -1,6 +1,4 @@
-"""Sets of images in every form, what is said of bad files, what is kept of good ones, and how they
-are fetched.
-"""
+"""Image datasets in every format: reading, errors, caching and downloads."""
 
 import gzip
 import hashlib
@@ -123,9 +121,7 @@ def packed(content):
         (write_svhn, "svhn", "test_32x32.mat", lambda raw: raw[:500], "an SVHN .mat file"),
     ],
 )
-def test_bad_files_are_named_and_leave_nothing_in_the_cache(
-    folder, tmp_path, write, name, file, change, says
-):
+def test_invalid_files_are_named_and_not_cached(folder, tmp_path, write, name, file, change, says):
     write(folder)
     spoil(folder / file, change)
     with pytest.raises(BadInput, match=says) as caught:
@@ -166,7 +162,7 @@ def test_missing_datasets_are_reported_in_one_sentence(tmp_path):
         pictures_of("svhn")
 
 
-def test_what_was_read_is_mapped_from_the_cache_until_a_file_changes(folder, monkeypatch):
+def test_datasets_are_mapped_from_the_cache_until_a_file_changes(folder, monkeypatch):
     write_mnist(folder)
     first = digest_of("mnist")
     monkeypatch.setattr(library, "_held", {})

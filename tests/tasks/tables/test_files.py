@@ -1,4 +1,4 @@
-"""Tables as people bring them, and what is said of those that cannot be used."""
+"""Table files and data frames: reading, decisions and errors."""
 
 import datetime
 import gzip
@@ -31,24 +31,24 @@ def mixed(tmp_path, n=60):
         + ("c" if i == 0 else "ab"[i % 2])
         for i in range(n)
     ]
-    return written(tmp_path, rows, "id,when,colour,size,constant,y")
+    return written(tmp_path, rows, "id,when,color,size,constant,y")
 
 
-def test_mixed_columns_are_read_and_every_decision_is_told(tmp_path):
+def test_mixed_columns_are_read_and_every_decision_is_listed(tmp_path):
     problem = problem_of(read_table(mixed(tmp_path), "y"))
     assert (
-        problem.names == ("when", "colour", "size")
+        problem.names == ("when", "color", "size")
         and problem.kind == "classification"
         and problem.classes == ("a", "b")
     )
-    told = " ".join(problem.decisions)
+    decisions = " ".join(problem.decisions)
     for word in (
         "Dropped 'id'",
         "Converted 'when' from dates",
         "Dropped 'constant'",
         "Dropped classes with fewer than 5 rows: c",
     ):
-        assert word in told
+        assert word in decisions
     data = Encoded(problem, problem.folds(0)[0])
     assert np.all(np.isfinite(data.x)) and np.all(np.isfinite(data.x_test))
     np.testing.assert_allclose(data.x.mean(axis=0), 0, atol=0.3)
@@ -106,7 +106,7 @@ def test_a_data_frame_keeps_its_names():
         ([f"1,2,3,{i % 2}" for i in range(30)], "y", "No input column is left"),
     ],
 )
-def test_what_cannot_be_used_is_a_sentence(tmp_path, rows, target, says):
+def test_unusable_tables_are_refused(tmp_path, rows, target, says):
     with pytest.raises(BadInput, match=says):
         problem_of(read_table(written(tmp_path, rows), target))
 
@@ -120,7 +120,7 @@ def test_other_files_are_refused(tmp_path):
         read_table(written(tmp_path, ["1,2,3"], "a,a,y"), "y")
 
 
-def test_arrays_behind_a_password_and_files_cut_short_are_told(tmp_path):
+def test_encrypted_and_truncated_files_are_refused(tmp_path):
     path = tmp_path / "t.npz"
     np.savez(path, X=np.ones((4, 2)), y=np.arange(4))
     raw = path.read_bytes()
@@ -148,7 +148,7 @@ def test_a_copy_of_the_target_is_dropped():
     ] and "copies of the target: x0" in table.decisions[-1]
 
 
-def test_rows_that_are_the_same_share_a_fold_and_classes_are_spread():
+def test_duplicates_are_in_one_fold_and_classes_are_spread():
     x = np.repeat(DRAW.standard_normal((40, 3)), 3, axis=0)
     problem = problem_of(table_of(x, np.repeat(np.arange(40) % 2, 3)))
     folds = problem.folds(1)
@@ -172,8 +172,8 @@ def test_semicolons_and_decimal_commas_are_noticed(tmp_path):
     assert all(column.is_number for column in table.columns)
     first = [column.values[3] for column in table.columns]
     assert first == [1003.5, 3.25, 3.5]
-    told = " ".join(table.decisions)
-    assert "separated by semicolons" in told and "decimal commas" in told
+    decisions = " ".join(table.decisions)
+    assert "separated by semicolons" in decisions and "decimal commas" in decisions
     plain = read_table(written(tmp_path, ["1;2.5;a", "2;3.5;b"], "a;b;y"), "y")
     assert plain.columns[1].values[0] == 2.5 and "decimal" not in " ".join(plain.decisions)
 
@@ -263,7 +263,7 @@ def test_questions_about_a_data_frame_are_answered_in_a_sentence():
         table_of(frame, [1, 2, 3])
 
 
-def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_is_refused(tmp_path, monkeypatch):
     (tmp_path / "t.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(BadInput, match=r"install unlazy\[parquet\]"):
