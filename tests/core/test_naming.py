@@ -77,7 +77,7 @@ def test_files_of_one_name_in_two_folders_are_distinct(tmp_path):
     assert name_in(tmp_path / "b", FILE.replace("x + 1", "x + 7")) != one == type_name(first)
 
 
-def test_modules_beside_a_file_count(tmp_path, monkeypatch):
+def test_modules_next_to_a_file_count(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     names = []
     for version, change in enumerate(("x + 1", "x + 2")):
@@ -91,10 +91,10 @@ def test_modules_beside_a_file_count(tmp_path, monkeypatch):
                 "one.py",
             )
         )
-    text = FILE.replace("def helper(x):\n    return x + 1", "import beside0")
+    text = FILE.replace("def helper(x):\n    return x + 1", "import helpers0")
     same = name_in(tmp_path, text, "two.py")
-    (tmp_path / "beside0.py").write_text("def helper(x):\n    return x - 1\n")
-    monkeypatch.delitem(sys.modules, "beside0")
+    (tmp_path / "helpers0.py").write_text("def helper(x):\n    return x - 1\n")
+    monkeypatch.delitem(sys.modules, "helpers0")
     importlib.invalidate_caches()
     assert name_in(tmp_path, text + "\n", "two.py") != same and len({*names, same}) == 3
 

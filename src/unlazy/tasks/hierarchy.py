@@ -101,8 +101,8 @@ class PairHierarchy(Family):
     """Products F of d/2 pairs of uniform signs, and a product G of the first `order` of them.
 
     x is uniform in {±1}^d, k = d/2, and G_i = (−1)^i·F₁⋯F_order. The paper pairs adjacent
-    coordinates. Here the pairs are random, which is equivalent for every learner whose
-    initialization is invariant to permutations of coordinates. If nothing of α·G(F) is learned, the
+    coordinates. Here the pairs are random, which is equivalent for every learner that
+    is invariant to permutations of coordinates. If nothing of α·G(F) is learned, the
     squared error is k·α².
     """
 

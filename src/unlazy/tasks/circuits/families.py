@@ -258,7 +258,7 @@ class GenerativeTask(CircuitTask):
 
     @property
     def features(self) -> Float[Array, "1 n"]:
-        """Direction E[y·x], which has no zero entry for gates with influence."""
+        """Direction E[y·x]; the gates determine its signs."""
         table = jnp.asarray(TABLE, jnp.result_type(float))
         c = jnp.ones(1)
         for i in range(int(math.log2(self.dimension))):
