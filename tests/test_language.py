@@ -79,6 +79,7 @@ KEPT = re.compile(
     r'|shi2022/memorising|^## memorising$|one-step memorising|"tangent model"|"coins[",]'
     r'|["`](least|greatest|normalised)["`]|^(law,,|(least|greatest|normalised),)|journal = \{'
     r"|real world classification problems|\"CANCELLED\"|array_parallelism="
+    r'|["`]centres["`]'
 )
 FILES = sorted(
     path

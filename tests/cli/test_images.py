@@ -37,20 +37,20 @@ def test_without_data_every_command_says_what_is_missing_and_how_to_get_it(run, 
         and rows.keys() == set(ids)
     )
     assert "'unlazy data fetch svhn'" in rows["shi2022/figure19"]["reason"]
-    assert "CIFAR-10 is not there" in rows["malach2019/figure4"]["reason"]
+    assert "CIFAR-10 is missing" in rows["malach2019/figure4"]["reason"]
     benchmark = run(
         "compare", "images/mnist", "--learner", "linear", "--n", "20", "--store", "s.sqlite"
     )
     assert (
         benchmark.exit_code == 2
-        and "MNIST is not there" in words(benchmark)
+        and "MNIST is missing" in words(benchmark)
         and "--data or $UNLAZY_DATA" in words(benchmark)
     )
     told = run("data")
     assert (
         told.exit_code == 0
         and "246 MB to fetch" in words(told)
-        and "Tiny ImageNet is not there" in words(told)
+        and "Tiny ImageNet is missing" in words(told)
     )
     wrong = run("data", "--data", "nowhere")
     assert wrong.exit_code == 2 and "There is no folder nowhere" in words(wrong)

@@ -93,7 +93,7 @@ def fine_rule(steep, lower, upper):
 
 @pytest.mark.parametrize("name", ["truncated_relu", "hard_tanh", "relu6"])
 @pytest.mark.parametrize("correlation", slow_but_first([0.9999999, 0.999, -0.999]))
-def test_stated_error_of_piecewise_linear_slopes_where_it_is_worst(name, correlation):
+def test_stated_error_of_piecewise_linear_slopes_at_its_maximum(name, correlation):
     """By bivariate normal probabilities: E σ'σ' = P(lower < u < upper, lower < v < upper)."""
     lower, upper = ACTIVATIONS[name].moments.kinks
     for qx, qz in ((1.0, 1.0), (1.0, 1.01), (1.0, 1.2), (0.3, 2.0)):
@@ -181,6 +181,6 @@ def test_means_are_the_integrals(name):
 @pytest.mark.parametrize(
     "numbers", [((1.0, 0.0), (0.0, 1.0, 0.0)), ((1.0,), (0.0,)), ((math.nan,), (0.0, 1.0))]
 )
-def test_what_is_not_piecewise_linear_is_refused(numbers):
+def test_invalid_piecewise_linear_functions_are_refused(numbers):
     with pytest.raises(BadInput):
         PiecewiseLinear(*numbers)

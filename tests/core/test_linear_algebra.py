@@ -13,7 +13,7 @@ from unlazy.core.linear_algebra import (
 )
 
 SOURCE = Path(__file__).parents[2] / "src" / "unlazy"
-FACTORISATIONS = {
+FACTORIZATIONS = {
     "qr",
     "svd",
     "eigh",
@@ -29,7 +29,7 @@ FACTORISATIONS = {
 }
 
 
-def test_many_matrices_give_what_each_gives():
+def test_batched_results_equal_single_results():
     x = jax.random.normal(jax.random.key(0), (3, 6, 4))
     square = jnp.einsum("bnm,bnk->bmk", x, x) + jnp.eye(4)[None]
     solved = jax.vmap(solve_positive)(square, x[:, 0])
@@ -44,15 +44,13 @@ def test_many_matrices_give_what_each_gives():
 
 
 def test_programs_leave_batches_of_matrices_to_this_module():
-    """A batch of matrices that LAPACK factorises inside a program can hang it: nothing else may
-    call these of JAX.
-    """
+    """Batched LAPACK factorizations in a program can deadlock, so only this module uses them."""
     found = []
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (
                 isinstance(node, ast.Attribute)
-                and node.attr in FACTORISATIONS
+                and node.attr in FACTORIZATIONS
                 and path.name != "linear_algebra.py"
             ):
                 name = ast.unparse(node)

@@ -1,4 +1,4 @@
-"""Descriptions of trials: keys are made of content alone, names of classes follow their code."""
+"""Descriptions of trials: keys depend on content, and names of classes on their code."""
 
 import copy
 import functools
@@ -61,7 +61,7 @@ def test_a_file_is_known_by_its_text_and_not_by_its_place(tmp_path):
     assert name_in(tmp_path / "a") == here
 
 
-def test_what_was_made_before_an_edit_keeps_its_name(tmp_path):
+def test_objects_created_before_an_edit_keep_their_name(tmp_path):
     """It still runs the old code, so its records must not be found under the name of the new."""
     before = name_in(tmp_path)
     old = load_file(tmp_path / "mine.py").Thing
@@ -71,30 +71,30 @@ def test_what_was_made_before_an_edit_keeps_its_name(tmp_path):
     assert old()(0) == 1 and new()(0) == 2 and old is not new
 
 
-def test_files_of_one_name_in_two_folders_do_not_meet(tmp_path):
+def test_files_of_one_name_in_two_folders_are_distinct(tmp_path):
     one = name_in(tmp_path / "a")
     first = load_file(tmp_path / "a" / "mine.py").Thing
     assert name_in(tmp_path / "b", FILE.replace("x + 1", "x + 7")) != one == type_name(first)
 
 
-def test_modules_beside_a_file_count(tmp_path, monkeypatch):
+def test_modules_next_to_a_file_count(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     names = []
     for version, change in enumerate(("x + 1", "x + 2")):
-        (tmp_path / f"beside{version}.py").write_text(f"def helper(x):\n    return {change}\n")
+        (tmp_path / f"helpers{version}.py").write_text(f"def helper(x):\n    return {change}\n")
         names.append(
             name_in(
                 tmp_path,
                 FILE.replace(
-                    "def helper(x):\n    return x + 1", f"from beside{version} import helper"
+                    "def helper(x):\n    return x + 1", f"from helpers{version} import helper"
                 ),
                 "one.py",
             )
         )
-    text = FILE.replace("def helper(x):\n    return x + 1", "import beside0")
+    text = FILE.replace("def helper(x):\n    return x + 1", "import helpers0")
     same = name_in(tmp_path, text, "two.py")
-    (tmp_path / "beside0.py").write_text("def helper(x):\n    return x - 1\n")
-    monkeypatch.delitem(sys.modules, "beside0")
+    (tmp_path / "helpers0.py").write_text("def helper(x):\n    return x - 1\n")
+    monkeypatch.delitem(sys.modules, "helpers0")
     importlib.invalidate_caches()
     assert name_in(tmp_path, text + "\n", "two.py") != same and len({*names, same}) == 3
 
@@ -127,7 +127,7 @@ NOTEBOOK = FILE.replace("number: int = 3", "number: int = 3\n    label = 'a'")
         ("number: int", "number: float"),
     ],
 )
-def test_what_is_typed_into_a_notebook_is_known_by_its_code(change):
+def test_notebook_code_is_identified_by_its_bytecode(change):
     assert type_name(typed(NOTEBOOK)) == type_name(typed(NOTEBOOK))
     assert type_name(typed(NOTEBOOK)) != type_name(typed(NOTEBOOK.replace(*change)))
 
@@ -164,7 +164,7 @@ def adder(number):
     return lambda x: x + number
 
 
-def test_functions_made_by_functions_are_told_apart():
+def test_functions_made_by_functions_are_distinct():
     one, other = (lambda x: x + 1), (lambda x: x + 2)
     assert describe(one) != describe(other)
     assert describe(adder(1)) == describe(adder(1)) != describe(adder(2))
@@ -190,7 +190,7 @@ class Option(eqx.Module):
     kernel: RBF = RBF(1.0)
 
 
-def test_what_equals_its_default_is_left_out_of_the_brief_description():
+def test_defaults_are_omitted_from_the_brief_description():
     assert describe(Option(3), brief=True) == {"type": "Option", "width": 3}
     assert describe(Option(3, 0.1, RBF(1.0)), brief=True) == describe(Option(3), brief=True)
     other = describe(Option(3, rate=0.2, kernel=RBF(2.0)), brief=True)
@@ -243,8 +243,8 @@ def test_arrays_count_by_their_numbers():
     assert describe(np.arange(3)) == describe(np.arange(3)) != describe(np.arange(4))
 
 
-def test_what_has_no_description_is_refused():
-    with pytest.raises(TypeError, match="plain numbers"):
+def test_objects_without_a_description_are_refused():
+    with pytest.raises(TypeError, match="described by numbers"):
         describe(object())
 
 

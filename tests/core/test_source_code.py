@@ -1,4 +1,4 @@
-"""Which definitions a root reaches: what can change a number counts, and nothing else."""
+"""Definitions reachable from a root: only code that can change a number counts."""
 
 import pytest
 
@@ -78,7 +78,7 @@ def test_the_reach_follows_imports_within_the_computing_folders(package):
         ("core/base.py", "SCALE = 2.0", "SCALE = 2.0\nprint(1)", "core.base"),
     ],
 )
-def test_what_can_change_a_number_counts(package, name, old, new, module):
+def test_code_that_can_change_a_number_counts(package, name, old, new, module):
     before, after = package(), package(name, old, new)
     assert {each for each in after if after[each] != before[each]} == {f"unlazy.{module}"}
 
@@ -96,14 +96,14 @@ def test_what_can_change_a_number_counts(package, name, old, new, module):
         ("report/page.py", "print(x)", "print(2 * x)"),
     ],
 )
-def test_what_changes_no_number_does_not_count(package, name, old, new):
+def test_code_that_changes_no_number_does_not_count(package, name, old, new):
     assert package(name, old, new) == package()
 
 
 def test_folders_that_report_and_run_do_not_compute():
     computing = ("learners.gradient", "papers.shi2022.constants", "lab.engines.local", "studies.x")
     assert all(is_computing(f"unlazy.{name}") for name in computing)
-    others = ("cli.main", "report.view", "play.scene", "lab.store", "lab.run", "api", "__main__")
+    others = ("cli.main", "report.view", "play.scenario", "lab.store", "lab.run", "api", "__main__")
     assert not any(is_computing(f"unlazy.{name}") for name in others)
     assert not is_computing("numpy.linalg") and not is_computing("unlazy")
     for name in (*source_code.NOT_COMPUTING, *source_code.COMPUTING):

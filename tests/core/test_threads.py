@@ -1,4 +1,4 @@
-"""Work that is spread over threads: the order, the precision and the number of cores."""
+"""Parallel map over threads: order, precision and number of cores."""
 
 from __future__ import annotations
 

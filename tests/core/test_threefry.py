@@ -1,4 +1,4 @@
-"""The generator written out gives the numbers of JAX's own."""
+"""The unrolled generator gives the numbers of JAX's own."""
 
 import jax
 import jax.numpy as jnp

@@ -212,8 +212,8 @@ def test_one_output_is_what_it_was():
             "v_scale",
         ),
         (lambda: residual()(3, key=KEY).get(("c",)), "no parameter group named 'c'"),
-        (lambda: example_losses("squared", jnp.ones((3, 2)), jnp.ones(3)), "Scores have the shape"),
-        (lambda: example_losses("softmax", jnp.ones(3), jnp.ones(3)), "one output for each class"),
+        (lambda: example_losses("squared", jnp.ones((3, 2)), jnp.ones(3)), "Scores have shape"),
+        (lambda: example_losses("softmax", jnp.ones(3), jnp.ones(3)), "one output per class"),
         (lambda: classes_weighted_with_outputs(), "Class weights need labels that are signs"),
     ],
 )

@@ -41,7 +41,7 @@ def test_clusters_are_connected_and_large_enough():
     members = cluster_members(unit_rows(w), 0.5, 3)
     assert members.sum(axis=1).tolist() == [8, 6, 0, 0], "two are large enough, the largest first"
     assert members[0].tolist() == [1] * 8 + [0] * 12
-    # A chain of neighbours is one cluster, though its ends are far apart.
+    # A chain of neighbors is one cluster, though its ends are far apart.
     angles = np.linspace(0, np.pi, 12)
     chain = jnp.asarray(np.stack([np.cos(angles), np.sin(angles)], axis=1), jnp.float32)
     assert cluster_members(chain, 0.9, 3).sum(axis=1).tolist() == [12, 0, 0, 0]
@@ -52,7 +52,7 @@ def network(w):
 
 
 @pytest.mark.slow
-def test_the_probe_follows_members_from_the_start_to_their_centre():
+def test_members_move_from_initialization_to_their_center():
     d, draw = 48, np.random.default_rng(1)
     end = around([np.eye(d)[0], -np.eye(d)[0]], [10, 7], 0.05)
     end = jnp.concatenate([end, jnp.asarray(draw.normal(size=(3, d)), jnp.float32)])
@@ -64,7 +64,7 @@ def test_the_probe_follows_members_from_the_start_to_their_centre():
     trace = Trace(models, jnp.zeros(3), Batch(jnp.zeros((1, d)), jnp.ones(1)), (0, 5, 9))
     key = jax.random.key(0)
     task = drawn(Halfspace(d), key)
-    found = looked(WeightClusters(picture=(4, 4, 3)), task, trace, found={}, key=key)
+    found = looked(WeightClusters(image=(4, 4, 3)), task, trace, found={}, key=key)
     assert found["clusters"].tolist()[::2] == [0, 2] and found["gathered"].tolist()[
         ::2
     ] == pytest.approx([0, 17 / 20])
@@ -75,7 +75,7 @@ def test_the_probe_follows_members_from_the_start_to_their_centre():
     assert abs(found["towards"][0]) < 0.2 < found["towards"][1] < found["towards"][2]
     assert found["tiles"].shape == (3, 20, 4, 4, 3) and found["tiles"].dtype == jnp.uint8
     # Clusters take turns, so that the first tile is of the larger one and the second of the other:
-    # opposite pictures.
+    # opposite images.
     np.testing.assert_allclose(found["tiles"][-1, 0, 0, 0, 0], 255, atol=1)
     np.testing.assert_allclose(found["tiles"][-1, 1, 0, 0, 0], 0, atol=1)
     assert found["neurons"].shape[:2] == (3, 20) and found["centres"].shape[1] == 4
@@ -88,16 +88,16 @@ def test_two_clusters_of_filters_are_found_from_the_main_direction():
     units = unit_rows(
         around([np.eye(d)[2], -np.eye(d)[2], *np.eye(d)[3:33]], [10, 10, *[1] * 30], 0.05)
     )
-    centres, members = two_clusters(units)
+    centers, members = two_clusters(units)
     assert members.shape == (2, 10) and {frozenset(row.tolist()) for row in members} == {
         frozenset(range(10)),
         frozenset(range(10, 20)),
     }
-    assert centres[0] @ centres[1] < -0.95
+    assert centers[0] @ centers[1] < -0.95
 
 
 @pytest.mark.slow
-def test_gradients_of_the_first_steps_are_told_by_recorded_weights():
+def test_gradients_of_the_first_steps_follow_from_recorded_weights():
     """A path of weights by momentum along known gradients: their means over trunks of ten steps are
     found again.
     """

@@ -60,7 +60,7 @@ def test_errors_by_part_are_those_of_known_predictors():
     assert one["whole_error"] == pytest.approx(0.8 * one["uniform_error"])
 
 
-def test_weights_are_told_apart_by_part():
+def test_weights_are_measured_per_part():
     task, _ = scenario(lambda task: Majority(task.where))
     w = (
         jnp.zeros((4, 12))
@@ -113,8 +113,8 @@ def test_other_tasks_and_empty_looks_are_refused():
         small_init(m=3)(4, key=jax.random.key(1)), task.sample(5, key=jax.random.key(2))
     )
     for probe in (PartErrors(), PartWeights(), ScoreByOnes()):
-        with pytest.raises(BadInput, match="Only the parities of EqualBits"):
+        with pytest.raises(BadInput, match="needs a task of EqualBits"):
             probe(task, trace, found={}, key=jax.random.key(3))
     for probe in (PartErrors, PartWeights, ScoreByOnes):
-        with pytest.raises(BadInput, match="must be positive, but is 0"):
+        with pytest.raises(BadInput, match="must be positive, got 0"):
             probe(0)

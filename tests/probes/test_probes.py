@@ -126,8 +126,8 @@ def test_a_silhouette_keeps_all_angles():
         )
 
 
-def test_clusters_count_neurons_and_centres():
-    task = CubeMixture(jnp.eye(2), 0.1)  # centres (±1, ±1)/√2
+def test_clusters_count_neurons_and_centers():
+    task = CubeMixture(jnp.eye(2), 0.1)  # centers (±1, ±1)/√2
     w = jnp.array([[1.0, 1.0], [2.0, 2.1], [1.0, 0.0], [-3.0, 3.0]])
     net = TwoLayer(w, jnp.zeros(4), jnp.array([1.0, -1.0, 1.0, -1.0]), jnp.zeros(()), "relu")
     found = Clusters(0.95).look(task, net, seen=None, key=jax.random.key(3))
@@ -137,7 +137,7 @@ def test_clusters_count_neurons_and_centres():
     )
     both = Clusters(0.95, opposites=True).look(task, net, seen=None, key=jax.random.key(3))
     assert float(both["covered"]) == 1.0
-    # Labels of the centres: +1, +1 and −1 for the three neurons near one; two of them agree.
+    # Labels of the centers: +1, +1 and −1 for the three neurons near one; two of them agree.
     assert float(
         SecondLayerSigns(0.95).look(task, net, seen=None, key=jax.random.key(3))["agreement"]
     ) == pytest.approx(2 / 3)

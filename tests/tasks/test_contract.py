@@ -58,7 +58,7 @@ def broken(kind=HalfspaceTask, family=None, **changes):
         (broken(features=property(lambda self: 2 * self.u[None])), "unit rows"),
         (broken(chance=property(lambda self: jnp.asarray(0.1))), "chance"),
         (broken(basis=property(lambda self: 2 * jnp.eye(5))), "orthonormal"),
-        (broken(features=property(lambda self: jnp.eye(5)[:1])), "same secret"),
+        (broken(features=property(lambda self: jnp.eye(5)[:1])), "another key gave the same"),
         (broken(draw=lambda self, n, key: Batch(jnp.ones((n, 5)), jnp.zeros(n))), "no signs"),
         (broken(outputs=property(lambda self: Outputs("reals"))), "outputs"),
         (
@@ -78,10 +78,8 @@ def test_the_contract_catches(family, says):
         check_family(family)
 
 
-def test_a_learner_cannot_reach_the_secret_through_the_sampler():
-    """A sampler has examples, what kind they are, and where the data offer it their law; nothing
-    else.
-    """
+def test_a_learner_cannot_reach_the_ground_truth_through_the_sampler():
+    """A sampler has examples, their type and, if available, their distribution; nothing else."""
     sampler = Halfspace(3).task(key=jax.random.key(0)).sampler
     fields = {f for f in vars(sampler) if not f.startswith("_")}
     assert (

@@ -8,7 +8,7 @@ from unlazy.core.threefry import new_key
 from unlazy.tasks.equal_bits import EqualBits
 
 
-def test_the_sample_follows_the_law():
+def test_the_sample_follows_the_distribution():
     task = drawn(EqualBits(d=6, k=3), new_key(0))
     distribution = task.population()
     assert float(jnp.sum(distribution.weight)) == pytest.approx(1, abs=1e-6) and np.array_equal(
@@ -47,9 +47,9 @@ def test_parts_and_correlations_are_those_of_the_paper():
     [
         ({"k": 4}, "k must be odd"),
         ({"k": 9}, "3 ≤ k ≤ d"),
-        ({"structured": 2}, "share of the inputs"),
+        ({"structured": 2}, "structured .* must lie in"),
     ],
 )
-def test_bad_numbers_are_refused(numbers, says):
+def test_invalid_parameters_are_refused(numbers, says):
     with pytest.raises(BadInput, match=says):
         EqualBits(**({"d": 8, "k": 3} | numbers))

@@ -25,11 +25,11 @@ def test_gaussians_lie_around_the_vertices():
         assert len(np.unique(y[nearest == vertex])) == 1
     noise = x - np.sqrt(3) * task.features[nearest]
     assert np.mean(np.sum(noise**2, axis=1)) == pytest.approx(0.25 * 3, rel=0.03)
-    # Neighbours differ in one sign, and so in their label.
+    # Neighbors differ in one sign, and so in their label.
     cosines = np.asarray(task.features @ task.features.T)
     labels = np.asarray(task.target(task.features))
-    neighbours = np.isclose(cosines, 1 / 3, atol=1e-5)
-    assert neighbours.sum() == 24 and np.all(np.outer(labels, labels)[neighbours] == -1)
+    neighbors = np.isclose(cosines, 1 / 3, atol=1e-5)
+    assert neighbors.sum() == 24 and np.all(np.outer(labels, labels)[neighbors] == -1)
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_representations_carry_their_labels():
         (lambda: CubeGaussians(d=30, k=11), "at most 10"),
         (lambda: CubeGaussians(d=5, k=2, spread=-1), "negative"),
         (lambda: HiddenRepresentations(d=5, D=6, k=2, codes=1), "D ≤ d"),
-        (lambda: HiddenRepresentations(d=8, D=6, k=2, codes=0), "at least one code"),
+        (lambda: HiddenRepresentations(d=8, D=6, k=2, codes=0), "codes must be positive"),
     ],
 )
 def test_parameters_outside_are_refused(make, says):
@@ -61,12 +61,12 @@ def test_parameters_outside_are_refused(make, says):
 
 
 @pytest.mark.parametrize(("k", "sign"), [(1, 1), (2, 1), (3, 0), (4, -1), (5, 0)])
-def test_one_neuron_a_centre_with_the_sign_of_its_label_gives_a_known_sign(k, sign):
-    """Σ_c y_c·ReLU⟨c, x⟩ at the centres: zero for odd k > 1, and the label with the wrong sign for
+def test_one_neuron_per_center_with_the_sign_of_its_label_gives_a_known_sign(k, sign):
+    """Σ_c y_c·ReLU⟨c, x⟩ at the centers: zero for odd k > 1, and the label with the wrong sign for
     k = 4.
     """
     task = drawn(CubeGaussians(d=6, k=k), jax.random.key(0))
-    centres = task.features
-    labels = task.target(centres)
-    score = jnp.maximum(centres @ centres.T, 0) @ labels
+    centers = task.features
+    labels = task.target(centers)
+    score = jnp.maximum(centers @ centers.T, 0) @ labels
     np.testing.assert_allclose(score, sign * labels, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Hierarchies: their moments against enumeration, and what is refused."""
+"""Hierarchical targets: moments against enumeration, and invalid parameters."""
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +78,6 @@ def test_smooth_neurons_have_the_weights_of_the_concept_class():
         (lambda: RealParity(d=4, k=6), "k ≤ d"),
     ],
 )
-def test_what_makes_no_task_is_refused(make, says):
+def test_invalid_parameters_are_refused(make, says):
     with pytest.raises(BadInput, match=says):
         make()

@@ -68,7 +68,7 @@ def test_a_fixed_pair_and_a_rotation_are_kept():
     np.testing.assert_array_equal(rotated.target(x), y)
 
 
-def test_the_law_of_a_small_cube_is_all_its_points():
+def test_the_population_of_a_small_cube_is_all_its_points():
     task = drawn(MultiIndex(d=5, rotated=True), jax.random.key(3))
     distribution = task.population()
     assert (
@@ -81,7 +81,7 @@ def test_the_law_of_a_small_cube_is_all_its_points():
     assert drawn(MultiIndex(d=5, distribution="gaussian"), jax.random.key(0)).population is None
 
 
-def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
+def test_the_first_gradient_on_the_population_is_that_of_the_enumeration():
     """While |f| < 1 the hinge loss is 1 − y·f, whose gradient −E[y·∇f] is exact in closed form;
     without labels it would be another.
     """
@@ -118,21 +118,21 @@ def test_the_first_gradient_on_the_law_is_that_of_the_enumeration():
     [
         ({"d": 1}, "d must be"),
         ({"d": 4, "distribution": "ball"}, "distribution must be"),
-        ({"d": 4, "where": (0, 0)}, "different coordinates"),
+        ({"d": 4, "where": (0, 0)}, "distinct coordinates"),
         ({"d": 4, "polynomial": ()}, "non-constant"),
-        ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at a corner"),
+        ({"d": 4, "polynomial": ((1.0, (0,)), (1.0, (1,)))}, "zero at any corner"),
         (
             {
                 "d": 4,
                 "polynomial": ((2.0, (0, 1)), (1.0, (0,)), (0.5, (1,))),
                 "distribution": "gaussian",
             },
-            "change its sign",
+            "odd under some sign flip",
         ),
-        ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate once"),
+        ({"d": 4, "polynomial": ((1.0, (0, 0)),)}, "each coordinate only once"),
     ],
 )
-def test_what_is_no_task_is_refused(options, says):
+def test_invalid_parameters_are_refused(options, says):
     with pytest.raises(BadInput, match=says):
         MultiIndex(**options)
 

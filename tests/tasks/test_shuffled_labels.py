@@ -17,7 +17,7 @@ from unlazy.tasks.shuffled_labels import ShuffledLabels
 FAMILY = ParityMixture(d=12, D=12, k=3)
 
 
-def test_labels_keep_their_shares_and_say_nothing_of_the_inputs():
+def test_labels_keep_their_frequencies_and_are_independent_of_the_inputs():
     task = drawn(FAMILY, new_key(0))
     x, y = sampled(FAMILY.handed(task), 20_000, new_key(1))
     null_x, null_y = sampled(ShuffledLabels(FAMILY).handed(task), 20_000, new_key(1))
@@ -29,7 +29,7 @@ def test_labels_keep_their_shares_and_say_nothing_of_the_inputs():
     assert linear[1] < 0.2 * linear[0]
 
 
-def test_a_listed_law_has_every_point_with_both_labels():
+def test_a_population_has_every_point_with_both_labels():
     family = MultiIndex(d=4)
     task = drawn(family, new_key(0))
     population, null = task.population(), ShuffledLabels(family).handed(task).population()

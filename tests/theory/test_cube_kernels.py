@@ -79,7 +79,7 @@ def test_more_examples_teach_more_and_a_ridge_teaches_less():
     assert one.error(one.sample_size(0.1)) == pytest.approx(0.1, abs=1e-4)
 
 
-def test_what_a_kernel_cannot_learn_is_refused():
+def test_unreachable_errors_are_refused():
     """A quadratic kernel has no part of degree 3."""
     with pytest.raises(BadInput, match="No feasible number"):
         curve(Polynomial(2, 0.0), 20, {(1, 1, 1): 1.0}).sample_size(0.05)

@@ -46,7 +46,7 @@ def test_siblings_are_found():
     assert all(len(pair) == 1 for pair in pairs)
 
 
-def test_inputs_without_influence_are_set_aside_and_all_is_said():
+def test_inputs_without_influence_are_removed_and_reported():
     rng = np.random.default_rng(0)
     x = np.where(rng.random((4000, 5)) < 0.6, 1, -1)
     found = diagnose(x, np.where((x[:, 1] > 0) & (x[:, 3] > 0), 1, 0), tuple("abcde"))
@@ -61,13 +61,13 @@ def test_inputs_without_influence_are_set_aside_and_all_is_said():
     )
 
 
-def test_what_is_not_binary_is_refused():
+def test_non_binary_data_are_refused():
     x, y = np.ones((30, 2)), np.ones(30)
     for inputs, labels, says in [
-        (np.arange(60).reshape(30, 2), y, "input x1 must take two values"),
-        (x, np.arange(30), "the label must take two values"),
+        (np.arange(60).reshape(30, 2), y, "input x1 must take at most two"),
+        (x, np.arange(30), "the label must take at most two"),
         (x[:5], y[:5], "At least 20"),
-        (x, y[:5], "one row for each label"),
+        (x, y[:5], "one row per label"),
     ]:
         with pytest.raises(BadInput, match=says):
             diagnose(inputs, labels)
@@ -90,6 +90,6 @@ def test_a_file_is_checked_from_the_command_line(tmp_path):
         run = CliRunner().invoke(main, ["circuit-check", str(path), "--target", target])
         assert run.exit_code == 2 and says in run.output
     path.write_text("a,y\n1,maybe\n")
-    for name, says in ((path, "numbers alone"), (tmp_path / "none.csv", "cannot be read")):
+    for name, says in ((path, "only numbers"), (tmp_path / "none.csv", "cannot be read")):
         run = CliRunner().invoke(main, ["circuit-check", str(name), "--target", "y"])
         assert run.exit_code == 2 and says in run.output

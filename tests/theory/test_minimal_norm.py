@@ -1,6 +1,4 @@
-"""The closed-form network of least norm: exact, of the norm that is claimed, and not bettered by
-any direction that was tried.
-"""
+"""The closed-form minimum-norm network: exact, of the stated norm, and optimal."""
 
 import math
 
@@ -53,7 +51,7 @@ def test_the_norm_of_degree_6_and_its_errors():
 
 
 @pytest.mark.parametrize("q", [2, 4, 6])
-def test_no_direction_sees_more_of_the_parity_than_equal_signs_do(q):
+def test_no_direction_correlates_more_with_the_parity_than_equal_signs(q):
     """Random directions and the best of them improved by random steps: what the lower bound on the
     norm rests on.
     """
@@ -78,5 +76,5 @@ def test_no_direction_sees_more_of_the_parity_than_equal_signs_do(q):
 def test_odd_degrees_and_too_few_neurons_are_refused():
     with pytest.raises(BadInput, match="even"):
         parity_gain(3)
-    with pytest.raises(BadInput, match="64 neurons"):
+    with pytest.raises(BadInput, match="at least 64"):
         parity_network(6, 60, 10)

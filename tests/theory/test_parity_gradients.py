@@ -112,7 +112,7 @@ def test_bad_sizes_are_refused():
 
 
 def test_sums_of_many_signs_are_normal_with_corrections():
-    """Just above the number of signs from which the expansion is used, beside the exact sum."""
+    """Just above the number of signs from which the expansion is used, versus the exact sum."""
     M = np.full(41, MANY_SIGNS + 1)
     c = M // 2 + np.round(np.linspace(-4, 4, 41) * np.sqrt(M) / 2)
     assert np.max(np.abs(binomial_cdf(c, M) - betainc(M - c, c + 1, 0.5))) < 1e-12

@@ -23,7 +23,7 @@ def test_the_matrix_of_a_function_has_x_as_rows_and_y_as_columns():
         sign_matrix(and_of_ors(4, 4))  # 32 inputs
 
 
-def test_bounds_where_the_sign_rank_is_known():
+def test_bounds_for_known_sign_ranks():
     bits = all_inputs(4).astype(int)
     hadamard = 1 - 2 * (bits @ bits.T % 2)
     assert forster_bound(hadamard) == pytest.approx(4)
@@ -41,7 +41,7 @@ def test_bounds_never_exceed_the_rank_of_a_matrix_of_these_signs():
         assert max(forster_bound(signs), razborov_sherstov_bound(signs)) <= rank + 1e-9
 
 
-def test_networks_keep_lemma_23_and_compute_what_they_say():
+def test_networks_satisfy_lemma_23():
     rng = np.random.default_rng(1)
     w, v, b, u = (
         rng.integers(-1, 2, (2, 6)),

@@ -47,9 +47,7 @@ def test_slope_complexity_of_a_polynomial():
     [(exponential(0.5), math.expm1), (sine(0.5), math.sinh), (cosine(0.5), math.cosh)],
 )
 def test_sample_complexity_has_its_closed_part(series, plain):
-    """Where log(1/ε) is minute, the second part is that of i = 0 alone and next to nothing beside
-    the first.
-    """
+    """For tiny log(1/ε) the second part is that of i = 0 alone, and negligible."""
     constant = 12.0
     closed = plain(0.5 * constant)
     constant_term = 1.0 if plain is math.cosh else 0.0
@@ -82,9 +80,7 @@ def test_entire_functions_stay_below_one_over_epsilon_and_cut_ones_below_a_power
 
 @pytest.mark.parametrize("name", SERIES)
 def test_functions_are_the_sums_of_their_series(name):
-    """By sizes alone signs are not told: so the sum of sizes bounds the function, and the greatest
-    is met where all terms agree.
-    """
+    """Σ|c_i| bounds the function, with equality at the maximum if all terms have one sign."""
     series = series_of(name)
     z = np.linspace(-1, 1, 41)
     sizes = np.exp(series.log_sizes(200))

@@ -16,28 +16,28 @@ def test_risks_are_those_of_least_squares():
     risks, captured = span_risks(values, k, alpha)
     x = points(d)
     sets = list(itertools.combinations(range(d), k))
-    least, shares = [], []
+    minima, fractions = [], []
     for chosen in sets:
         chi = np.prod(x[:, chosen], axis=1)
         project = lambda f: values @ np.linalg.lstsq(values, f, rcond=None)[0]  # noqa: E731
-        least.append(
+        minima.append(
             min(
                 np.mean((x[:, i] + alpha * chi - project(x[:, i] + alpha * chi)) ** 2)
                 for i in chosen
             )
         )
-        shares.append(np.mean(project(chi) ** 2))
-    np.testing.assert_allclose(np.sort(risks), np.sort(least), rtol=1e-9)
-    np.testing.assert_allclose(np.sort(captured), np.sort(shares), rtol=1e-9)
+        fractions.append(np.mean(project(chi) ** 2))
+    np.testing.assert_allclose(np.sort(risks), np.sort(minima), rtol=1e-9)
+    np.testing.assert_allclose(np.sort(captured), np.sort(fractions), rtol=1e-9)
 
 
-def test_shares_sum_to_at_most_the_number_of_functions():
+def test_fractions_sum_to_at_most_the_number_of_functions():
     values = np.random.default_rng(0).normal(size=(1 << 6, 9))
     assert sum(span_risks(values, k, 0.3)[1].sum() for k in range(1, 7)) <= 9 + 1e-9
 
 
 def test_leverages_decide_whether_a_column_can_be_singled_out():
-    """The least Σ_{r'≠r} ⟨M_r', a⟩² with ⟨M_r, a⟩ = ¾ is (9/16)(1/P_rr − 1)."""
+    """The minimum of Σ_{r'≠r} ⟨M_r', a⟩² with ⟨M_r, a⟩ = ¾ is (9/16)(1/P_rr − 1)."""
     rng = np.random.default_rng(2)
     M = rng.normal(size=(4, 9)) * np.exp(2 * rng.normal(size=9))
     leverages = rank_leverages(M)

@@ -32,7 +32,7 @@ def test_slight_correlation_limits_the_dimension():
     assert query_dimension(matrix) == 3
 
 
-def test_another_law_makes_parities_correlated():
+def test_another_distribution_makes_parities_correlated():
     concepts = parities(3, 1)
     weight = np.where(np.all(concepts == 1, axis=0), 0.5, 0.5 / 7)
     assert query_dimension(correlations(concepts, weight)) == 1

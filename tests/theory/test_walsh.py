@@ -128,14 +128,14 @@ def test_stability_and_risk_are_those_of_enumeration():
 
 @pytest.mark.usefixtures("unchecked")
 def test_bad_lengths_are_refused():
-    with pytest.raises(BadInput, match="one row, but they have 2 axes"):
+    with pytest.raises(BadInput, match="one axis, got 2 axes"):
         BooleanFunction(np.ones((2, 4)))
-    with pytest.raises(BadInput, match="places from 0 to 2, but is"):
+    with pytest.raises(BadInput, match="indices from 0 to 2, got"):
         BooleanFunction(np.ones(8)).coefficient((3,))
-    with pytest.raises(BadInput, match=r"2\^m values, but 12"):
+    with pytest.raises(BadInput, match=r"2\^m values, got 12"):
         fourier(np.ones(12))
-    with pytest.raises(BadInput, match="Up to 24 signs"):
+    with pytest.raises(BadInput, match="m must be in 1 … 24"):
         points(30)
-    with pytest.raises(BadInput, match="4 values were given for 8"):
+    with pytest.raises(BadInput, match="8 labels need as many values, got 4"):
         risk(np.ones(4), np.ones(8))
     assert degrees(3).tolist() == [0, 1, 1, 2, 1, 2, 2, 3]

@@ -1,1 +1,1 @@
-"""What all rooms stand on: errors, names, random numbers, losses, metrics, activations."""
+"""Errors, naming, random numbers, losses, metrics and activations, used by all other layers."""

@@ -1,6 +1,4 @@
-"""Activations, one object each: the function, its smoothed form and its Gaussian moments, for
-networks, kernels and features alike.
-"""
+"""Activations with their smoothed form and Gaussian moments, for networks, kernels and features."""
 
 from __future__ import annotations
 
@@ -19,18 +17,18 @@ from unlazy.core.gaussian import ErfMoments, Moments, PiecewiseLinear, ReluMomen
 
 
 def _normal_cdf(u: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Φ(u) to absolute rounding error.
+    """Return Φ(u) to absolute rounding error.
 
-    `jax.scipy.stats.norm.cdf` is also exact in the far tail, at a multiple of the cost.
+    `jax.scipy.stats.norm.cdf` is also accurate in the far tail, but costs several times as much.
     """
     return 0.5 * (1 + jax.lax.erf(u * math.sqrt(0.5)))
 
 
 @jax.custom_jvp
 def smooth_ramp(z: Float[Array, "..."], s: float | Float[Array, ""]) -> Float[Array, "..."]:
-    """E max(z + ξ, 0) for ξ ~ N(0, s²): s·h(z/s) with h(u) = u·Φ(u) + φ(u).
+    """Return E max(z + ξ, 0) for ξ ~ N(0, s²): s·h(z/s) with h(u) = u·Φ(u) + φ(u).
 
-    Its slope in z is Φ(z/s).
+    Its derivative in z is Φ(z/s).
     """
     u = z / s
     return s * (u * _normal_cdf(u) + jax.scipy.stats.norm.pdf(u))
@@ -38,8 +36,7 @@ def smooth_ramp(z: Float[Array, "..."], s: float | Float[Array, ""]) -> Float[Ar
 
 @smooth_ramp.defjvp
 def _smooth_ramp_jvp(primals: Any, tangents: Any) -> Any:
-    # Written out because automatic differentiation adds uφ(u) − uφ(u): slower, and a difference of
-    # rounding errors.
+    # Automatic differentiation adds uφ(u) − uφ(u), which is slower and leaves rounding errors.
     (z, s), (dz, ds) = primals, tangents
     u = z / s
     return smooth_ramp(z, s), _normal_cdf(u) * dz + jax.scipy.stats.norm.pdf(u) * ds
@@ -47,8 +44,7 @@ def _smooth_ramp_jvp(primals: Any, tangents: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Activation:
-    """σ as a function of each entry, with what is known of it: `moments` under Gaussian inputs, and
-    where it has one, the `smoothed` form.
+    """Elementwise activation σ with its Gaussian `moments` and, if available, `smoothed` form.
 
     `smoothed(z, s)` is exactly E σ(z + ξ) for ξ ~ N(0, s²).
     """
@@ -61,20 +57,20 @@ class Activation:
     def __call__(
         self, z: Float[Array, "..."], smoothing: float | Float[Array, ""] | None = None
     ) -> Float[Array, "..."]:
-        """σ(z), or exactly E σ(z + ξ) for Gaussian ξ of standard deviation `smoothing`."""
+        """Return σ(z), or E σ(z + ξ) for Gaussian ξ of standard deviation `smoothing`."""
         if smoothing is None:
             return self.function(z)
         if self.smoothed is None:
-            raise BadInput(f"{self.name} has no smoothed form in closed form.")
+            raise BadInput(f"Activation {self.name} has no closed smoothed form.")
         return self.smoothed(z, smoothing)
 
     def with_slope(self, z: Float[Array, "..."]) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-        """σ(z) and σ'(z)."""
+        """Return σ(z) and σ'(z)."""
         return jax.jvp(self.function, (z,), (jnp.ones_like(z),))
 
 
 def _clipped(name: str, low: float, high: float) -> Activation:
-    """min(max(z, low), high): the ramp at `low` minus the ramp at `high`."""
+    """Return min(max(z, low), high) as the ramp at `low` minus the ramp at `high`."""
 
     def smoothed(z: Array, s: Any) -> Array:
         ramps = smooth_ramp(z - low if low else z, s) - smooth_ramp(z - high, s)
@@ -106,9 +102,7 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def activation_of(activation: str | Activation | Moments | Callable[[Array], Array]) -> Activation:
-    """An activation by its name, as a `PiecewiseLinear`, or from any function that acts on each
-    entry alone.
-    """
+    """Return an activation from its name, a `PiecewiseLinear` or any elementwise function."""
     if isinstance(activation, Activation):
         return activation
     if isinstance(activation, str):
@@ -117,7 +111,5 @@ def activation_of(activation: str | Activation | Moments | Callable[[Array], Arr
         return ACTIVATIONS[activation]
     if isinstance(activation, PiecewiseLinear):
         return Activation("piecewise linear", activation, activation)
-    require(
-        callable(activation), f"activation must be a name or a function, but is {activation!r}."
-    )
+    require(callable(activation), f"activation must be a name or a function, got {activation!r}.")
     return Activation(getattr(activation, "__name__", "function"), activation, Series(activation))  # type: ignore[arg-type]

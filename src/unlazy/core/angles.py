@@ -1,6 +1,4 @@
-"""Angles between vectors from inner products, fast and to rounding: what all closed-form kernels of
-networks are made of.
-"""
+"""Fast, accurate angles from inner products, used by all closed-form network kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from jaxtyping import Array, Float
 
 
 def inverse_root(q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """1/√q, and 0 at q = 0: a zero vector is taken to be orthogonal to all others."""
+    """Return 1/√q, and 0 at q = 0: a zero vector counts as orthogonal to all others."""
     positive = q > 0
     return jnp.where(positive, jax.lax.rsqrt(jnp.where(positive, q, 1)), 0)
 
@@ -20,11 +18,11 @@ def inverse_root(q: Float[Array, "..."]) -> Float[Array, "..."]:
 def cosine(
     c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]
 ) -> Float[Array, "*s"]:
-    """c/√(qx·qz), kept within [−1, 1] against rounding."""
+    """Return c/√(qx·qz), clipped to [−1, 1] against rounding."""
     return jnp.clip(c * inverse_root(qx) * inverse_root(qz), -1, 1)
 
 
-#: arcsin(t) = t + t·z·P(z)/Q(z) with z = t² for |t| ≤ ½: the coefficients of Sun's fdlibm (asin,
+#: arcsin(t) = t + t·z·P(z)/Q(z) with z = t² for |t| ≤ ½. Coefficients of Sun's fdlibm (asin,
 #: error below 1 ulp) and, for single precision, of Moshier's Cephes (asinf, a polynomial).
 _ASIN_P = (
     3.47933107596021167570e-05,
@@ -45,9 +43,9 @@ _ASIN_SINGLE = (4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e
 
 
 def arcsin(t: Float[Array, "..."]) -> Float[Array, "..."]:
-    """arcsin(t) for |t| ≤ 1 to rounding.
+    """Return arcsin(t) for |t| ≤ 1 to rounding error.
 
-    Branch-free, and several times faster on processors than `jnp.arcsin`.
+    Branch-free, and several times faster on CPUs than `jnp.arcsin`.
     """
     # Above ½ by arcsin(t) = π/2 − 2·arcsin(√((1 − t)/2)).
     size = jnp.abs(t)

@@ -1,4 +1,4 @@
-"""Errors that a user can act on: what is wrong, what was expected, and the nearest valid choice."""
+"""Errors that a user can act on: the problem, the expected input and the nearest valid choice."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Iterable
 
 
 class UnlazyError(Exception):
-    """Base of the errors that the command line shows as one sentence, with exit status 2."""
+    """Base class of errors that the command line prints as one sentence, with exit status 2."""
 
 
 class BadInput(UnlazyError, ValueError):
-    """A parameter, name or file that cannot be used, with a sentence that says what was
-    expected.
-    """
+    """Invalid parameter, name or file; the message states what was expected."""
 
 
 class StoreError(UnlazyError):
-    """A store that cannot be opened, read or written; nothing in it was changed."""
+    """Store that cannot be opened, read or written; its content is unchanged."""
 
 
 def require(condition: bool, message: str) -> None:
@@ -27,19 +25,19 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_whole(name: str, value: object, of: str = "") -> None:
-    """Raise `BadInput` unless the value is a positive whole number `of` something."""
-    what = f"a positive whole number{of and f' of {of}'}"
-    require(isinstance(value, int) and value > 0, f"{name} must be {what}, but is {value!r}.")
+    """Raise `BadInput` unless the value is a positive integer `of` something."""
+    expected = f"a positive integer{of and f' of {of}'}"
+    require(isinstance(value, int) and value > 0, f"{name} must be {expected}, got {value!r}.")
 
 
 def require_one_of(name: str, value: object, known: Iterable[str]) -> None:
-    """Raise `BadInput` unless the value is among the known ones."""
+    """Raise `BadInput` unless the value is one of the known ones."""
     known = tuple(known)
-    require(value in known, f"{name} must be one of {', '.join(known)}, but is {value!r}.")
+    require(value in known, f"{name} must be one of {', '.join(known)}, got {value!r}.")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
-    """The error for a name that does not exist, with the nearest names that do."""
+    """Return the error for a name that does not exist, with the nearest known names."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = (

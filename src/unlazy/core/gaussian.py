@@ -1,13 +1,12 @@
-"""Gaussian moments of activations: E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for u and v jointly Gaussian
-with mean 0.
+"""Gaussian moments of activations: E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for u, v jointly Gaussian.
 
-ReLU and erf have closed forms. Piecewise linear activations need one integral that is not
-elementary, done by a quadrature that knows where its integrand is steep. For each pair of kinks its
-absolute error is below 1e-10 for values and 1e-6 for slopes (1e-8 and 1e-5 in single precision),
-and that for slopes only where u and v are all but equal with unequal variances: rounding level
-below a correlation of 0.98. A further layer sees the angle between near-duplicates to the root of
-an error in values. Everything else is done by its Hermite series, whose error is computed by
-`series_error`.
+Means are 0. ReLU and erf have closed forms. Piecewise linear activations need one non-elementary
+integral, computed by a quadrature adapted to its steep part. Per pair of kinks, the absolute error
+is below 1e-10 for values and 1e-6 for derivatives (1e-8 and 1e-5 in single precision). The error in
+derivatives reaches that size only if u and v are almost equal with unequal variances; below a
+correlation of 0.98 it is at rounding level. In a further layer, an error ε in values changes the
+angle between near-duplicates by about √ε. All other activations use their Hermite series, whose
+error is computed by `series_error`.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ Single = tuple[Float[Array, "..."], Float[Array, "..."]]
 
 
 class Moments(ABC):
-    """Values and slopes of an activation under Gaussian inputs."""
+    """Moments of the values and derivatives of an activation under Gaussian inputs."""
 
     @abstractmethod
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
-        """E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for (u, v) with variances qx, qz and covariance c."""
+        """Return E[σ(u)·σ(v)] and E[σ'(u)·σ'(v)] for variances qx, qz and covariance c."""
 
     @abstractmethod
     def single(self, q: Float[Array, "..."]) -> Single:
-        """E[σ(u)²] and E[σ'(u)²] for u of variance q."""
+        """Return E[σ(u)²] and E[σ'(u)²] for u of variance q."""
 
     @abstractmethod
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
-        """E[σ(u)] for u of variance q."""
+        """Return E[σ(u)] for u of variance q."""
 
 
 class ReluMoments(Moments):
-    """σ(t) = max(t, 0): the arc-cosine kernels of orders 1 and 0, halved.
+    """Moments of σ(t) = max(t, 0): the arc-cosine kernels of orders 1 and 0, halved.
 
-    At variance 0 the slope is taken to be ½.
+    At variance 0 the derivative is defined as ½.
     """
 
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
@@ -71,31 +70,32 @@ class ReluMoments(Moments):
 
 
 class ErfMoments(Moments):
-    """σ(t) = erf(t): the arcsine kernel."""
+    """Moments of σ(t) = erf(t): the arcsine kernel."""
 
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
         """(2/π)·arcsin(2c/√((1 + 2qx)(1 + 2qz))) and (4/π)/√((1 + 2qx)(1 + 2qz) − 4c²)."""
         value = arcsin(cosine(2 * c, 1 + 2 * qx, 1 + 2 * qz)) * (2 / math.pi)
         # Multiplied out, so that large variances do not cancel.
-        room = 1 + 2 * (qx + qz) + 4 * jnp.maximum(qx * qz - c * c, 0)
-        return value, (4 / math.pi) * jax.lax.rsqrt(room)
+        denominator = 1 + 2 * (qx + qz) + 4 * jnp.maximum(qx * qz - c * c, 0)
+        return value, (4 / math.pi) * jax.lax.rsqrt(denominator)
 
     def single(self, q: Float[Array, "..."]) -> Single:
         return arcsin(2 * q / (1 + 2 * q)) * (2 / math.pi), (4 / math.pi) * jax.lax.rsqrt(1 + 4 * q)
 
     def mean(self, q: Float[Array, "..."]) -> Float[Array, "..."]:
-        """0: it is odd."""
+        """Return 0, since erf is odd."""
         return jnp.zeros_like(q)
 
 
 @dataclasses.dataclass(frozen=True)
 class PiecewiseLinear(Moments):
-    """An activation that is linear between kinks t_1 < … < t_k, with k + 1 slopes from left to
-    right and σ(t_1) = `value`.
+    """Activation that is linear between kinks t_1 < … < t_k.
 
-    With jumps s_i of the slope, σ'' = Σ_i s_i·δ(t − t_i), and by Price's theorem E σ'σ' and E σσ
-    are the first and second integral over the covariance of Σ_ij s_i·s_j·p(t_i, t_j), where p is
-    the density of (u, v); at covariance 0 they are products of means.
+    It has k + 1 slopes from left to right, and σ(t_1) = `value`.
+
+    With jumps s_i of the slope, σ'' = Σ_i s_i·δ(t − t_i). By Price's theorem E σ'σ' and E σσ are
+    the first and second integral over the covariance of Σ_ij s_i·s_j·p(t_i, t_j), where p is the
+    density of (u, v). At covariance 0 they are products of means.
     """
 
     kinks: tuple[float, ...]
@@ -106,20 +106,20 @@ class PiecewiseLinear(Moments):
         numbers = (*self.kinks, *self.slopes, self.value)
         require(
             len(self.kinks) > 0 and len(self.slopes) == len(self.kinks) + 1,
-            "A piecewise linear function of k kinks has k + 1 slopes.",
+            "A piecewise linear function with k kinks needs k ≥ 1 and k + 1 slopes.",
         )
         require(
             all(math.isfinite(number) for number in numbers),
-            "Kinks, slopes and value must be finite numbers.",
+            "Kinks, slopes and value must be finite.",
         )
         require(
             list(self.kinks) == sorted(set(self.kinks)),
-            f"Kinks must increase, but are {self.kinks}.",
+            f"kinks must be strictly increasing, got {self.kinks}.",
         )
 
     @property
     def _jumps(self) -> list[tuple[float, float]]:
-        """Kinks with the jumps of the slope there."""
+        """Kinks, each with the jump of the slope."""
         return [
             (t, right - left)
             for t, left, right in zip(self.kinks, self.slopes, self.slopes[1:], strict=False)
@@ -127,11 +127,11 @@ class PiecewiseLinear(Moments):
 
     @property
     def _line(self) -> tuple[float, float]:
-        """σ(z) = a + b·z + Σ_i s_i·max(z − t_i, 0): a and b."""
+        """The a and b of σ(z) = a + b·z + Σ_i s_i·max(z − t_i, 0)."""
         return self.value - self.slopes[0] * self.kinks[0], self.slopes[0]
 
     def __call__(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
-        """σ(z)."""
+        """Return σ(z)."""
         a, b = self._line
         return a + b * z + sum(s * jnp.maximum(z - t, 0) for t, s in self._jumps)
 
@@ -146,7 +146,7 @@ class PiecewiseLinear(Moments):
         return value, slope
 
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
-        """The products of the means and the integrals over the covariance."""
+        """Return products of means plus integrals over the covariance."""
         (value_x, slope_x), (value_z, slope_z) = self._means(qx), self._means(qz)
         t = cosine(c, qx, qz)
         angle = arcsin(t)
@@ -156,13 +156,13 @@ class PiecewiseLinear(Moments):
         for kink_x, jump_x in self._jumps:
             for kink_z, jump_z in self._jumps:
                 # The density is the same at (−t, −t').
-                place = (kink_x, kink_z) if (kink_x, kink_z) > (0, 0) else (0 - kink_x, 0 - kink_z)
-                pairs[place] = pairs.get(place, 0) + jump_x * jump_z
+                at = (kink_x, kink_z) if (kink_x, kink_z) > (0, 0) else (0 - kink_x, 0 - kink_z)
+                pairs[at] = pairs.get(at, 0) + jump_x * jump_z
         first = second = jnp.zeros_like(t)
-        centre = pairs.pop((0, 0), None)
-        if centre is not None:
-            first = centre * angle
-            second = centre * (angle * t + jnp.sqrt((1 - t) * (1 + t)) - 1)
+        center = pairs.pop((0, 0), None)
+        if center is not None:
+            first = center * angle
+            second = center * (angle * t + jnp.sqrt((1 - t) * (1 + t)) - 1)
         others = [
             (weight, _in_roots(kink_x, qx), _in_roots(kink_z, qz))
             for (kink_x, kink_z), weight in pairs.items()
@@ -195,40 +195,40 @@ class PiecewiseLinear(Moments):
 
 
 def _in_roots(t: float, q: Float[Array, "..."]) -> Float[Array, "..."]:
-    """t/√q, capped where all that follows from it is 0 or 1, so that no squares overflow."""
+    """Return t/√q, clipped to values beyond which all results are 0 or 1, to avoid overflow."""
     return jnp.clip(t / jnp.maximum(jnp.sqrt(q), abs(t) * 1e-4 + 1e-30), -1e4, 1e4)
 
 
 def _tail(t: float, q: Float[Array, "..."]) -> Single:
-    """P(u > t), and the standard normal density at t/√q."""
+    """Return P(u > t) and the standard normal density at t/√q."""
     u = _in_roots(t, q)
     return jax.scipy.stats.norm.cdf(-u), jax.scipy.stats.norm.pdf(u)
 
 
-#: Nodes of the quadrature in single and in double precision.
+#: Number of quadrature nodes in single and in double precision.
 _NODES = {np.dtype(np.float32): 24, np.dtype(np.float64): 40}
 
 
 def _density_integrals(
     t: Float[Array, "n m"], angle: Float[Array, "n m"], terms: list[tuple[float, Array, Array]]
 ) -> Pair:
-    """Σ_i s_i·∫₀^ψ e_i(a) da and Σ_i s_i·∫₀^ψ (sin ψ − sin a)·e_i(a) da for ψ = arcsin(t), e_i(a) =
-    exp(−(A² + B² − 2AB·sin a)/(2·cos² a)).
+    """Return Σ_i s_i·∫₀^ψ e_i(a) da and Σ_i s_i·∫₀^ψ (sin ψ − sin a)·e_i(a) da.
 
-    `terms` are (s_i, A, B). With y = tan(w/2) for the distance w = π/2 − |a| everything but the
-    exponential is rational. The integrand is steep only near w = 0, where A and B differ by little:
-    hence the Gauss-Legendre rule in the cube root of the distance from the end.
+    Here ψ = arcsin(t) and e_i(a) = exp(−(A² + B² − 2AB·sin a)/(2·cos² a)); `terms` are (s_i, A, B).
+    With y = tan(w/2) for w = π/2 − |a| all factors but the exponential are rational. The integrand
+    is steep only near w = 0 if A and B are close. Hence the Gauss–Legendre rule is applied in the
+    cube root of the distance from the end.
     """
     nodes, weights = np.polynomial.legendre.leggauss(_NODES[np.dtype(t.dtype)])
     nodes, weights = (nodes + 1) / 2, weights / 2
     sign = jnp.where(t < 0, -1, 1).astype(t.dtype)
     size = jnp.abs(t)
-    least = jnp.sqrt((1 - size) / (1 + size))
-    length = 1 - least
+    lower = jnp.sqrt((1 - size) / (1 + size))
+    length = 1 - lower
 
     def step(totals: Pair, node: tuple[Array, Array]) -> tuple[Pair, None]:
-        place, weight = node
-        y = least + length * place
+        position, weight = node
+        y = lower + length * position
         square = y * y
         far, joint = (
             jnp.square((1 + square) / y) / 8,
@@ -243,12 +243,12 @@ def _density_integrals(
         )
         total = total * (length * weight) / joint
         # sin|ψ| − sin|a|, without cancellation.
-        rest = (square - least * least) * (1 + size) / (2 * joint)
+        rest = (square - lower * lower) * (1 + size) / (2 * joint)
         return (totals[0] + sign * total, totals[1] + rest * total), None
 
-    start = (jnp.zeros_like(t), jnp.zeros_like(t))
-    places = (jnp.asarray(nodes**3, t.dtype), jnp.asarray(3 * nodes**2 * weights, t.dtype))
-    return jax.lax.scan(step, start, places)[0]
+    zeros = (jnp.zeros_like(t), jnp.zeros_like(t))
+    positions = (jnp.asarray(nodes**3, t.dtype), jnp.asarray(3 * nodes**2 * weights, t.dtype))
+    return jax.lax.scan(step, zeros, positions)[0]
 
 
 #: Terms of a Hermite series, and the grid on which its coefficients are integrated (the trapezoidal
@@ -259,7 +259,7 @@ _GRID = np.linspace(-12, 12, 1201)
 
 @functools.cache
 def _hermite_weights() -> np.ndarray:
-    """w_jk with Σ_j f(g_j)·w_jk = E[f(g)·He_k(g)]/√k! for g ~ N(0, 1)."""
+    """Return w_jk with Σ_j f(g_j)·w_jk = E[f(g)·He_k(g)]/√k! for g ~ N(0, 1)."""
     density = np.exp(-(_GRID**2) / 2) / math.sqrt(2 * math.pi) * (_GRID[1] - _GRID[0])
     rows = [np.ones_like(_GRID), _GRID]
     for k in range(2, TERMS):
@@ -270,11 +270,11 @@ def _hermite_weights() -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Series(Moments):
-    """Any activation, by its Hermite series: E[σ(u)·σ(v)] = Σ_k a_k(qx)·a_k(qz)·ρ^k with a_k(q) =
-    E[σ(√q·g)·He_k(g)]/√k!, g ~ N(0, 1).
+    """Moments of any activation by its Hermite series: E[σ(u)·σ(v)] = Σ_k a_k(qx)·a_k(qz)·ρ^k.
 
-    The slopes are the series of σ', which is found by automatic differentiation. Truncated series
-    are still positive semi-definite.
+    Here a_k(q) = E[σ(√q·g)·He_k(g)]/√k! with g ~ N(0, 1). The derivative σ' is computed by
+    automatic differentiation and has its own series. Truncated series are still positive
+    semi-definite.
     """
 
     function: Callable[[Array], Array]
@@ -285,7 +285,7 @@ class Series(Moments):
         return jax.jvp(self.function, (z,), (jnp.ones_like(z),))
 
     def pair(self, c: Float[Array, "*s"], qx: Float[Array, "*#s"], qz: Float[Array, "*#s"]) -> Pair:
-        """Both series by Horner's rule."""
+        """Return both series, summed by Horner's rule."""
         t = cosine(c, qx, qz)
         weights = jnp.asarray(_hermite_weights(), t.dtype)
         of_x = [(on_grid @ weights).T[::-1] for on_grid in self._on_grid(qx[:, 0])]
@@ -308,12 +308,11 @@ class Series(Moments):
 
 
 def series_error(moments: Moments, variance: float) -> tuple[float, float]:
-    """Bounds of the truncation errors of the Hermite series for E σσ and E σ'σ' at this variance of
-    u and v.
+    """Return bounds on the truncation errors of E σσ and E σ'σ' at this variance of u and v.
 
-    By Parseval the rest of the series at correlation 1 is E[σ(u)²] − Σ_{k < 128} a_k², and by the
-    inequality of Cauchy and Schwarz no other correlation has a greater rest; unequal variances have
-    at most the geometric mean of both bounds. 0 for closed forms.
+    By Parseval the remainder at correlation 1 is E[σ(u)²] − Σ_{k < 128} a_k². By Cauchy–Schwarz no
+    other correlation has a larger remainder; for unequal variances it is at most the geometric mean
+    of both bounds. The result is 0 for closed forms.
     """
     if not isinstance(moments, Series):
         return 0.0, 0.0

@@ -1,9 +1,9 @@
-"""Factorisations inside programs of many trials: one matrix after the other.
+"""Matrix factorizations inside programs of many trials, one matrix at a time.
 
-Under `vmap` JAX would hand LAPACK a batch of matrices, which it spreads over XLA's own pool of
-threads and waits for, on a thread of that pool. Where two such calls run at once, as in a program
-with two readouts on a machine with two cores, all threads wait and none is left to work: the
-program hangs for ever. One matrix at a time is done by the thread that asks.
+Under `vmap` JAX passes LAPACK a batch of matrices. LAPACK distributes the batch over XLA's thread
+pool and waits for it on a thread of that pool. If two such calls run at once on a machine with two
+cores, all threads wait and the program deadlocks. A single matrix is processed by the calling
+thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def one_by_one(function: _Function) -> _Function:
-    """Map `function` over a batch one element after the other under `vmap`."""
+    """Map `function` sequentially over a batch under `vmap`."""
     mapped: _Function = jax.custom_batching.sequential_vmap(function)
     return mapped
 
@@ -28,7 +28,7 @@ def one_by_one(function: _Function) -> _Function:
 def solve_positive(
     matrix: Float[Array, "m m"], right: Float[Array, "m ..."]
 ) -> Float[Array, "m ..."]:
-    """The solution of matrix · x = right for a positive definite matrix."""
+    """Solve matrix · x = right for a positive definite matrix."""
     return jax.scipy.linalg.solve(matrix, right, assume_a="pos")
 
 
@@ -36,19 +36,19 @@ def solve_positive(
 def orthogonal_triangular(
     matrix: Float[Array, "n m"],
 ) -> tuple[Float[Array, "n r"], Float[Array, "r m"]]:
-    """Q with orthonormal columns and an upper triangular R with matrix = Q·R."""
+    """Return Q with orthonormal columns and upper triangular R with matrix = Q·R."""
     q, upper = jnp.linalg.qr(matrix)
     return q, upper
 
 
 @one_by_one
 def pseudo_inverse(matrix: Float[Array, "n m"]) -> Float[Array, "m n"]:
-    """The inverse of Moore and Penrose."""
+    """Return the Moore–Penrose inverse."""
     return jnp.linalg.pinv(matrix)
 
 
 @one_by_one
 def eigenvectors(matrix: Float[Array, "m m"]) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
-    """Eigenvalues of a symmetric matrix, rising, and its eigenvectors as columns."""
+    """Return the eigenvalues of a symmetric matrix, ascending, and eigenvectors as columns."""
     values, vectors = jnp.linalg.eigh(matrix)
     return values, vectors

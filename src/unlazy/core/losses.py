@@ -1,6 +1,4 @@
-"""Losses ℓ(score, label), one place for each: elementwise, and softmax, which belongs to several
-outputs together.
-"""
+"""Losses ℓ(score, label): elementwise ones, and softmax over several outputs."""
 
 from __future__ import annotations
 
@@ -17,17 +15,17 @@ Loss = Literal["hinge", "logistic", "squared", "softmax"]
 
 
 def hinge(score: Float[Array, "*n"], y: Float[Array, "*#n"]) -> Float[Array, "*n"]:
-    """max(0, 1 − y·score)."""
+    """Return max(0, 1 − y·score)."""
     return jax.nn.relu(1 - y * score)
 
 
 def logistic(score: Float[Array, "*n"], y: Float[Array, "*#n"]) -> Float[Array, "*n"]:
-    """log(1 + e^{−y·score})."""
+    """Return log(1 + e^{−y·score})."""
     return jax.nn.softplus(-y * score)
 
 
 def squared(score: Float[Array, "*n"], y: Float[Array, "*#n"]) -> Float[Array, "*n"]:
-    """½·(score − y)²."""
+    """Return ½·(score − y)²."""
     return 0.5 * jnp.square(score - y)
 
 
@@ -39,17 +37,18 @@ LOSSES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def softmax(score: Float[Array, "n o"], y: Float[Array, "n o"]) -> Float[Array, "n o"]:
-    """−y·log softmax(score), where y is 1 in the column of the class and 0 elsewhere: summed over
-    outputs, the cross entropy.
+    """Return −y·log softmax(score) for one-hot y.
+
+    Its sum over outputs is the cross entropy.
     """
     return -y * jax.nn.log_softmax(score, axis=1)
 
 
 def example_losses(loss: str, score: Array, y: Array) -> Float[Array, " n"]:
-    """The loss of each example: with several outputs, the sum over them."""
-    require(score.shape == y.shape, f"Scores have the shape {score.shape}, but labels {y.shape}.")
+    """Return the loss of each example, summed over outputs."""
+    require(score.shape == y.shape, f"Scores have shape {score.shape}, but labels have {y.shape}.")
     if loss == "softmax":
-        require(y.ndim == 2, "softmax needs one output for each class.")
+        require(y.ndim == 2, "softmax needs one output per class.")
         return jnp.sum(softmax(score, y), axis=1)
     each = LOSSES[loss](score, y)
     return each if each.ndim == 1 else jnp.sum(each, axis=1)

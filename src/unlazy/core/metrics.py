@@ -1,4 +1,4 @@
-"""What outputs are, and how scores are held against them: one place for each metric."""
+"""Output types and metrics."""
 
 from __future__ import annotations
 
@@ -11,41 +11,38 @@ from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
 
-#: The two kinds of targets that estimators know.
+#: The two kinds of targets of estimators.
 Kind = Literal["classification", "regression"]
-#: A score this close to zero is rounding, not a decision: a mirrored network is zero at first. It
-#: counts as half right.
+#: Scores this close to zero are rounding errors (an antisymmetric network starts at zero)
+#: and count as half right.
 TIE = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
 class Outputs:
-    """What a label is: a sign ±1 (`signs`, no axis of its own), one of `count` classes (one-hot
-    rows), or `count` real numbers.
+    """Type of a label: a sign ±1, one of `count` classes (one-hot rows), or `count` real numbers.
 
-    Real numbers with `count` None are one number without an axis of its own.
+    Signs, and real numbers with `count` None, have no axis of their own.
     """
 
     kind: Literal["signs", "classes", "reals"] = "signs"
     count: int | None = None
 
     def check(self) -> None:
-        """Refuse what is no output."""
+        """Raise `BadInput` unless the combination of `kind` and `count` is valid."""
         require(
             self.kind in ("signs", "classes", "reals"),
-            f"Outputs are signs, classes or reals, but kind is {self.kind!r}.",
+            f"kind must be signs, classes or reals, got {self.kind!r}.",
         )
         require(
             self.kind != "signs" or self.count is None,
-            "Signs have no axis of their own: leave count out.",
+            "Signs have no axis of their own; omit count.",
         )
         require(
             self.kind != "classes" or (self.count or 0) > 1,
-            f"Classes need count ≥ 2, but count is {self.count}.",
+            f"count must be at least 2 for classes, got {self.count}.",
         )
-        require(
-            self.count is None or self.count > 0, f"count must be positive, but is {self.count}."
-        )
+        require(self.count is None or self.count > 0, f"count must be positive, got {self.count}.")
 
 
 SIGNS = Outputs()
@@ -53,10 +50,9 @@ SIGNS = Outputs()
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A number that says how good scores are: its name, whether more is better, what a person calls
-    it, and its unit.
+    """Evaluation metric: its name, label, unit and whether higher is better.
 
-    `error` turns a value into an error that falls to zero: the share of wrong labels, or the
+    `error` converts a value into an error with minimum zero: the fraction of wrong labels, or the
     squared error itself.
     """
 
@@ -71,13 +67,14 @@ class Metric:
         return self.function(score, y)
 
     def better(self, one: float, other: float) -> bool:
-        """Whether the first value is better than the second."""
+        """Return whether the first value is better than the second."""
         return one > other if self.higher else one < other
 
 
 def right(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, " n"]:
-    """1 for each example whose score has the sign of the label, or is greatest for its class, else
-    0; a tie of signs is one half.
+    """Return 1 for each correctly classified example, ½ for a tie of signs, otherwise 0.
+
+    An example is correct if its score has the sign of the label, or is largest for its class.
     """
     finite = jnp.isfinite(score)
     if y.ndim == 2:
@@ -88,12 +85,12 @@ def right(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, " 
 
 
 def accuracy(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:
-    """Share in percent of examples that are labelled right."""
+    """Return the percentage of correctly labeled examples."""
     return 100 * jnp.mean(right(score, y))
 
 
 def squared_error(score: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, ""]:
-    """Mean over examples of the squared distance to the targets, summed over outputs."""
+    """Return the mean over examples of the squared error, summed over outputs."""
     each = jnp.square(score - y)
     return jnp.mean(each if each.ndim == 1 else jnp.sum(each, axis=1))
 
@@ -108,5 +105,5 @@ METRICS = {metric.name: metric for metric in (ACCURACY, SQUARED_ERROR)}
 
 
 def metric_of(outputs: Outputs) -> Metric:
-    """The metric by which such outputs are usually judged."""
+    """Return the default metric of such outputs."""
     return SQUARED_ERROR if outputs.kind == "reals" else ACCURACY

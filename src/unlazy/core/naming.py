@@ -1,8 +1,8 @@
-"""Stable descriptions of trials, used as keys and fingerprints of records.
+"""Stable descriptions of trials, used as cache keys and fingerprints.
 
-A class of this package is described by its name, which is unique in the package. Anything from
-outside is described by its name and a hash of its source. Keys are made of the brief description,
-without hashes; the hashes are part of the fingerprint.
+A class of this package is described by its name, which is unique in the package. Any other class or
+function is described by its name and a hash of its source. Keys use the brief description, without
+hashes; the hashes are part of the fingerprint.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from unlazy.core.user_code import source_hash_of
 
 @dataclasses.dataclass(frozen=True)
 class Deferred:
-    """A value that is made when it is first used, since making it takes time."""
+    """Value that is computed at first use."""
 
     make: Callable[[], Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An object that is offered under a name, and a summary of it in a few words."""
+    """Object offered under a name, with a short summary."""
 
     given: Any
     summary: str
 
     @functools.cached_property
     def value(self) -> Any:
-        """The object; if it is `Deferred`, it is made now."""
+        """The object, built now if it is `Deferred`."""
         return self.given.make() if isinstance(self.given, Deferred) else self.given
 
 
 class ContentHashed(eqx.Module):
-    """Something whose fields do not determine its content, such as the name of a file.
+    """Module whose content is not determined by its fields, such as the name of a file.
 
-    `identity` is a hash of the content, and part of the fingerprint of every trial that uses it.
-    Fields named in `held` are the content itself, and are not described.
+    `digest` is a hash of the content and part of the fingerprint of every trial that uses it.
+    Fields named in `held` are the content itself and are not described.
     """
 
     held: ClassVar[tuple[str, ...]] = ()
 
     @property
     def origin(self) -> str:
-        """Where the data come from, for people."""
+        """Origin of the data, for display."""
         return next(
             (
                 value
@@ -66,11 +66,11 @@ class ContentHashed(eqx.Module):
     @property
     @abstractmethod
     def digest(self) -> str:
-        """A text that is another one where the thing is another one."""
+        """String that changes whenever the content changes."""
 
 
 def type_name(thing: Any) -> str:
-    """The name of a class or function in the description of a trial."""
+    """Return the name of a class or function in the description of a trial."""
     module = getattr(thing, "__module__", None) or ""
     if module.split(".")[0] == "unlazy":
         return str(thing.__qualname__)
@@ -79,23 +79,23 @@ def type_name(thing: Any) -> str:
 
 @dataclasses.dataclass
 class Ingredients:
-    """Classes and functions that a description names, and contents of data that it refers to."""
+    """Classes and functions named in a description, and digests of the data it refers to."""
 
     things: set[Any] = dataclasses.field(default_factory=set)
     data: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def add(self, other: Ingredients) -> None:
-        """Take in those of a part."""
+        """Add the ingredients of a part."""
         self.things |= other.things
         self.data |= other.data
 
 
 def describe(value: Any, *, brief: bool = False, parts: Ingredients | None = None) -> Any:
-    """Return plain JSON data that describe a family, learner or probe completely.
+    """Return JSON data that completely describe a family, learner or probe.
 
-    `brief` gives the content from which keys are made: fields equal to their defaults are left out,
-    so that a new option changes no key, and so are hashes of source code and of data files, which
-    belong to the fingerprint. `parts` collects what the fingerprint is made of.
+    `brief` gives the content of keys. It omits fields equal to their defaults, so that a new option
+    changes no key. It also omits hashes of source code and of data files, which belong to the
+    fingerprint. `parts` collects the ingredients of the fingerprint.
     """
 
     def inner(entry: Any) -> Any:
@@ -119,11 +119,9 @@ def describe(value: Any, *, brief: bool = False, parts: Ingredients | None = Non
         fields = {name: getattr(value, name) for name in names}
         written = {field: inner(entry) for field, entry in fields.items()}
         if brief:
-            defaults, keys = field_defaults(type(value)), field_keys(type(value))
+            usual, keys = field_defaults(type(value)), field_keys(type(value))
             written = {
-                keys.get(f, f): w
-                for f, w in written.items()
-                if f not in defaults or defaults[f] != w
+                keys.get(f, f): w for f, w in written.items() if f not in usual or usual[f] != w
             }
         return {"type": name(type(value)), **written, **own}
     if isinstance(value, Mapping):
@@ -151,13 +149,13 @@ def describe(value: Any, *, brief: bool = False, parts: Ingredients | None = Non
             given = {key: w for key, w in given.items() if key not in usual or usual[key] != w}
         return {"type": name(type(value)), **given}
     raise TypeError(
-        "a trial is described by plain numbers, strings, tuples and modules of these, not by "
-        f"{type(value).__name__}"
+        "A trial is described by numbers, strings, tuples and modules of these, got "
+        f"{type(value).__name__}."
     )
 
 
 def key_name(thing: Any) -> str:
-    """Return the name of a class or function in keys: its own, or its `KEY` if it was renamed."""
+    """Return the name of a class or function in keys: its own, or its `KEY` if renamed."""
     return (
         str(vars(thing).get("KEY", thing.__qualname__))
         if isinstance(thing, type)
@@ -167,7 +165,7 @@ def key_name(thing: Any) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def field_keys(kind: Any) -> dict[str, str]:
-    """Return the names in keys of the fields that were renamed: `metadata={"key": "old"}`."""
+    """Return the key names of renamed fields, given by `metadata={"key": "old"}`."""
     return {
         field.name: field.metadata["key"]
         for field in dataclasses.fields(kind)
@@ -177,22 +175,22 @@ def field_keys(kind: Any) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=4096)
 def field_defaults(kind: type) -> dict[str, Any]:
-    """Descriptions of the defaults of a module's fields."""
-    found: dict[str, Any] = {}
+    """Return descriptions of the defaults of a module's fields."""
+    defaults: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         if field.default is not dataclasses.MISSING:
-            found[field.name] = describe(field.default, brief=True)
+            defaults[field.name] = describe(field.default, brief=True)
         elif field.default_factory is not dataclasses.MISSING:
-            found[field.name] = describe(field.default_factory(), brief=True)
-    return found
+            defaults[field.name] = describe(field.default_factory(), brief=True)
+    return defaults
 
 
 @functools.lru_cache(maxsize=4096)
 def _parameter_defaults(kind: type) -> dict[str, Any]:
-    """Descriptions of the defaults of an estimator's parameters, those that can be described."""
-    found: dict[str, Any] = {}
+    """Return descriptions of the defaults of an estimator's parameters, if possible."""
+    defaults: dict[str, Any] = {}
     for parameter in inspect.signature(kind).parameters.values():
         if parameter.default is not inspect.Parameter.empty:
             with contextlib.suppress(TypeError):
-                found[parameter.name] = describe(parameter.default, brief=True)
-    return found
+                defaults[parameter.name] = describe(parameter.default, brief=True)
+    return defaults

@@ -1,7 +1,6 @@
-"""Smooth functions by their Taylor series at zero, φ(z) = Σ c_i·z^i: what smooth concept classes
-are made of.
+"""Smooth functions given by their Taylor series at zero, φ(z) = Σ c_i·z^i.
 
-Reference: allenzhu2019, Section 4.
+They define the smooth concept classes. Reference: allenzhu2019, Section 4.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from unlazy.core.errors import require, unknown
 
 @dataclasses.dataclass(frozen=True)
 class TaylorSeries:
-    """A function of each entry, and log|c_i| of its first coefficients (−∞ where one is zero).
+    """Elementwise function, and log|c_i| of its first coefficients (−∞ if c_i = 0).
 
-    `degree`: of a polynomial.
+    `degree` is set for polynomials only.
     """
 
     name: str
@@ -48,7 +47,7 @@ def _exponential_like(
     function: Callable[[Array], Array],
     kept: Callable[..., np.ndarray],
 ) -> TaylorSeries:
-    require(c > 0, f"c must be positive, but is {c}.")
+    require(c > 0, f"c must be positive, got {c}.")
     return TaylorSeries(
         name,
         lambda z: function(c * z),
@@ -57,23 +56,23 @@ def _exponential_like(
 
 
 def exponential(c: float = 1.0) -> TaylorSeries:
-    """e^{cz} − 1."""
+    """Return e^{cz} − 1."""
     return _exponential_like(f"exp({c:g}z) − 1", c, jnp.expm1, lambda i: i > 0)
 
 
 def sine(c: float = 1.0) -> TaylorSeries:
-    """sin(cz)."""
+    """Return sin(cz)."""
     return _exponential_like(f"sin({c:g}z)", c, jnp.sin, lambda i: i % 2 == 1)
 
 
 def cosine(c: float = 1.0) -> TaylorSeries:
-    """cos(cz)."""
+    """Return cos(cz)."""
     return _exponential_like(f"cos({c:g}z)", c, jnp.cos, lambda i: i % 2 == 0)
 
 
 def polynomial_series(*coefficients: float) -> TaylorSeries:
-    """c₀ + c₁z + c₂z² + …"""
-    require(bool(coefficients), "A polynomial has at least one coefficient.")
+    """Return c₀ + c₁z + c₂z² + …"""
+    require(bool(coefficients), "A polynomial needs at least one coefficient.")
     c = np.array(coefficients, float)
 
     def sizes(n: int) -> np.ndarray:
@@ -87,14 +86,14 @@ def polynomial_series(*coefficients: float) -> TaylorSeries:
 
 @functools.cache
 def _recursive(kind: str, count: int) -> tuple[float, ...]:
-    """Coefficients of tanh from t' = 1 − t², and of the sigmoid from s' = s − s²."""
+    """Return coefficients of tanh from t' = 1 − t², or of the sigmoid from s' = s − s²."""
     c = np.zeros(max(count, 1))
     c[0] = 0.0 if kind == "tanh" else 0.5
     for i in range(len(c) - 1):
         squares = float(c[: i + 1] @ c[i::-1])
         first = float(i == 0) if kind == "tanh" else float(c[i])
         c[i + 1] = (first - squares) / (i + 1)
-    # Those that vanish by symmetry come out as rounding errors.
+    # Coefficients that vanish by symmetry are computed as rounding errors.
     c[2::2] = 0.0
     return tuple(c[:count])
 
@@ -108,7 +107,7 @@ def _sizes_of(kind: str, count: int) -> np.ndarray:
 TANH = TaylorSeries("tanh", jnp.tanh, functools.partial(_sizes_of, "tanh"))
 SIGMOID = TaylorSeries("sigmoid", jax.nn.sigmoid, functools.partial(_sizes_of, "sigmoid"))
 
-#: By name, as families and settings hold them: the functions of Example 4.1.
+#: The functions of Example 4.1, by name.
 SERIES: dict[str, TaylorSeries] = {
     "exp": exponential(),
     "sin": sine(),
@@ -122,7 +121,7 @@ SERIES: dict[str, TaylorSeries] = {
 
 
 def series_of(name: str) -> TaylorSeries:
-    """A series by its name."""
+    """Return a series by its name."""
     if name not in SERIES:
         raise unknown("smooth function", name, SERIES)
     return SERIES[name]

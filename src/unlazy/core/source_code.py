@@ -1,15 +1,13 @@
-"""Source code that a class or function reaches, definition by definition.
+"""Source code that a class or function depends on, definition by definition.
 
-A fingerprint answers one question: could this code compute another number than it did then? It is
-made of the top-level definitions (classes, functions, constants) that a root reaches by name,
-through imports, within the computing part of the package. Docstrings, comments, annotations and
-layout do not count, and neither does a definition that nothing reaches, such as a claim's text
-beside the computation that tests it.
+A fingerprint shows whether code could now compute a different number. It contains the top-level
+definitions (classes, functions, constants) reachable by name from a root, through imports, within
+the computing modules of the package. Docstrings, comments, annotations and layout do not count.
+Unreachable definitions, such as the text of a claim, do not count either.
 
-The reach is an over-approximation: a name counts as used wherever it is mentioned. Statements at
-the top of a module that define nothing (a configuration call) count as soon as the module is
-reached. What a reached object calls on an object that it was given is covered by that object's own
-class, which is a root of its own.
+The reachable set is an over-approximation: a name counts as used if it is mentioned. Top-level
+statements that define nothing (a configuration call) count if the module is reached. Methods called
+on an argument are covered by the class of that argument, which is a root itself.
 """
 
 from __future__ import annotations
@@ -36,13 +34,13 @@ COMPUTING = (
     "lab.power_laws",
 )
 
-#: A definition: the module that holds it and its name; the name "" stands for the whole module.
+#: A definition: its module and its name; the name "" means the whole module.
 Location = tuple[str, str]
 
 
 @dataclasses.dataclass
 class Definition:
-    """A top-level statement: its syntax tree, and the names and module attributes it mentions."""
+    """Top-level statement: its syntax tree, and the names and module attributes it mentions."""
 
     node: ast.stmt
 
@@ -58,7 +56,7 @@ class Definition:
 
     @functools.cached_property
     def uses(self) -> frozenset[Location]:
-        """Names that occur in it, each with the attribute that is taken of it, or ""."""
+        """Names in the statement, each with the attribute accessed on it, or ""."""
         found: set[Location] = set()
         waiting: list[ast.AST] = [self.stripped]
         while waiting:
@@ -81,7 +79,7 @@ class Definition:
 
     @functools.cached_property
     def imports(self) -> dict[str, Location]:
-        """Imports within the statement, as inside of functions."""
+        """Imports inside the statement, as in functions."""
         return _imports(node for node in ast.walk(self.stripped))
 
 
@@ -133,7 +131,7 @@ class _Strip(ast.NodeTransformer):
 
 
 class Module:
-    """A module of the package by its definitions."""
+    """Module of the package, by its definitions."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
@@ -158,7 +156,7 @@ class Module:
         return path.read_bytes()
 
     def of(self, name: str) -> list[Definition]:
-        """Definitions under a name, all of them for ""."""
+        """Return the definitions under a name, or all of them for ""."""
         if name:
             return self.definitions.get(name, [])
         return list({id(e): e for each in self.definitions.values() for e in each}.values())
@@ -169,7 +167,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _bound(node: ast.stmt) -> list[str]:
-    """Names that a top-level statement defines, or whose value it changes."""
+    """Return the names that a top-level statement defines or modifies."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
     targets: list[ast.expr] = []
@@ -186,7 +184,7 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _decorating(node: ast.stmt) -> list[str]:
-    """Objects whose methods decorate a function, as `f` in `@f.defjvp`: it may be part of them."""
+    """Return objects whose methods decorate a function, as `f` in `@f.defjvp`."""
     decorators = getattr(node, "decorator_list", ())
     return [
         each.value.id
@@ -196,7 +194,7 @@ def _decorating(node: ast.stmt) -> list[str]:
 
 
 def _imports(nodes: Iterable[ast.AST]) -> dict[str, Location]:
-    """Names that imports bind: the module, and the name within it or "" for the module itself."""
+    """Return the names bound by imports: the module, and the name in it or "" for the module."""
     found: dict[str, Location] = {}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
@@ -212,18 +210,18 @@ def _imports(nodes: Iterable[ast.AST]) -> dict[str, Location]:
 
 @functools.cache
 def module_of(name: str) -> Module | None:
-    """A computing module of the package by name; None for any other."""
+    """Return a computing module of the package by name, or None for any other."""
     if not is_computing(name):
         return None
-    place = ROOT.joinpath(*name.split(".")[1:])
-    for path in (place.with_suffix(".py"), place / "__init__.py"):
+    base = ROOT.joinpath(*name.split(".")[1:])
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
             return Module(name, path)
     return None
 
 
 def is_computing(name: str) -> bool:
-    """Whether measurements can depend on a module."""
+    """Return whether measurements can depend on a module."""
     package, _, inner = name.partition(".")
     if package != PACKAGE or not inner:
         return False
@@ -243,21 +241,21 @@ def reach(roots: Iterable[Location]) -> dict[str, list[Definition]]:
     waiting, seen = list(roots), set[Location]()
     found: dict[str, dict[int, Definition]] = {}
     while waiting:
-        place = waiting.pop()
-        if place in seen:
+        location = waiting.pop()
+        if location in seen:
             continue
-        seen.add(place)
-        module = module_of(place[0])
+        seen.add(location)
+        module = module_of(location[0])
         if module is None:
             continue
         known = found.setdefault(module.name, {})
-        new = module.of(place[1])
-        if not place[1]:
+        new = module.of(location[1])
+        if not location[1]:
             waiting.extend(
                 p for imported in module.imports.values() for p in _resolved(imported, "")
             )
-        elif not new and place[1] in module.imports:  # handed on by a package
-            waiting.extend(_resolved(module.imports[place[1]], ""))
+        elif not new and location[1] in module.imports:  # re-exported by a package
+            waiting.extend(_resolved(module.imports[location[1]], ""))
         for entry in (*new, *module.always):
             if id(entry) not in known:
                 known[id(entry)] = entry
@@ -268,16 +266,16 @@ def reach(roots: Iterable[Location]) -> dict[str, list[Definition]]:
 def _mentioned(module: Module, entry: Definition) -> list[Location]:
     found: list[Location] = []
     for name, attribute in entry.uses:
-        if (place := entry.imports.get(name) or module.imports.get(name)) is not None:
-            found += _resolved(place, attribute)
+        if (location := entry.imports.get(name) or module.imports.get(name)) is not None:
+            found += _resolved(location, attribute)
         if name in module.definitions:
             found.append((module.name, name))
     return found
 
 
-def _resolved(place: Location, attributes: str) -> list[Location]:
-    """Definitions that an imported name leads to: `from a import b` may bind a module `a.b`."""
-    module, name = place
+def _resolved(location: Location, attributes: str) -> list[Location]:
+    """Return the definitions behind an imported name; `from a import b` may bind a module."""
+    module, name = location
     if name and module_of(f"{module}.{name}") is not None:
         module, name = f"{module}.{name}", ""
     if name:

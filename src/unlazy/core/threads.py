@@ -1,7 +1,7 @@
-"""How many cores there are, and work that is spread over them by threads.
+"""Number of available cores, and a parallel map over threads.
 
-XLA leaves the Python lock while it computes, and a program of small matrices in a loop keeps one
-core busy: several such programs side by side use them all.
+XLA releases the Python lock while it computes. A loop over small matrices uses a single core, so
+several such programs in parallel use all cores.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """How many cores this process may use: those that the system gives it, but no more than the
-    variable `NPROC` says, as to XLA.
+    """Return the number of cores that this process may use.
+
+    This is the number given by the system, limited by the environment variable `NPROC` as in XLA.
     """
     given = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -30,8 +31,9 @@ def cores() -> int:
 
 
 def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """What `work` makes of each item, in their order, as many at once as there are cores, in the
-    precision of the caller.
+    """Apply `work` to each item in parallel threads and yield the results in order.
+
+    Uses one thread per core, with the floating-point precision of the caller.
     """
     threads = min(cores(), len(items))
     if threads <= 1:
@@ -40,7 +42,7 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterato
     double = jax.dtypes.canonicalize_dtype(np.float64) == np.float64
 
     def in_precision(item: Item) -> Result:
-        with jax.enable_x64(double):  # which is a setting of each thread
+        with jax.enable_x64(double):  # a per-thread setting
             return work(item)
 
     with ThreadPoolExecutor(threads) as pool:

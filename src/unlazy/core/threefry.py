@@ -1,9 +1,8 @@
-"""The random generator of JAX, written out.
+"""The random generator of JAX with unrolled rounds.
 
-On a processor JAX runs Threefry's rounds as a loop, and XLA compiles such a loop as half a dozen
-little functions. A program of this project holds some thirty of them, a third of all that is
-compiled. Here the rounds follow each other without a loop: the same numbers, bit for bit, from
-programs that are compiled sooner.
+On a CPU JAX runs Threefry's rounds as a loop, which XLA compiles into about six small functions. A
+typical program of this project contains about thirty such loops, a third of the compilation time.
+Unrolled rounds give the same numbers, bit for bit, and compile faster.
 
 Reference: Salmon, Moraes, Dror, Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
 """
@@ -25,7 +24,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 def _hash(
     k: UInt32[Array, " 2"], high: UInt32[Array, "*s"], low: UInt32[Array, "*s"]
 ) -> tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]]:
-    """Threefry-2x32 with twenty rounds: two words for each counter of two words."""
+    """Return Threefry-2x32 with twenty rounds: two words per counter of two words."""
     keys = (k[0], k[1], k[0] ^ k[1] ^ np.uint32(0x1BD11BDA))
     a, b = high + keys[0], low + keys[1]
     for block in range(5):
@@ -39,9 +38,9 @@ def _hash(
 def _counted(
     k: UInt32[Array, " 2"], shape: tuple[int, ...]
 ) -> tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]]:
-    """The hash of 0, 1, 2, … in an array of the given shape."""
+    """Return the hash of 0, 1, 2, … in an array of the given shape."""
     if math.prod(shape) >= 2**32:
-        raise NotImplementedError("More than 2³² random words in one draw.")
+        raise NotImplementedError("One draw is limited to 2³² random words.")
     low = jax.lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)
     result: tuple[UInt32[Array, "*s"], UInt32[Array, "*s"]] = _hash(k, jnp.zeros_like(low), low)
     return result
@@ -82,5 +81,5 @@ _THREEFRY = jax.extend.random.define_prng_impl(
 
 
 def new_key(seed: int | Integer[Array, ""]) -> PRNGKeyArray:
-    """A key whose draws are those of `jax.random.key(seed)`."""
+    """Return a key whose draws are those of `jax.random.key(seed)`."""
     return jax.random.key(seed, impl=_THREEFRY)

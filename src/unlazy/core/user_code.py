@@ -1,7 +1,8 @@
-"""Hashes of source code from outside of the package: the user's files and sessions, and libraries.
+"""Hashes of source code outside the package: user files, interactive sessions and libraries.
 
-A file counts by its text and by the texts of the user's files that it uses; what was typed into a
-session has no file and counts by its code; of an installed library the version counts.
+A user file is identified by its text and the texts of the user files that it uses. Code typed into
+a session has no file and is identified by its bytecode. An installed library is identified by its
+version.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ import numpy as np
 
 
 def source_hash_of(thing: Any) -> str:
-    """Of the file or package that defines it and of what these use from outside; of what has no
-    file, of its code.
+    """Return the hash of the source that defines a class or function.
 
-    The code of the thing itself always counts: functions and classes that are made by functions
-    share a name and a file.
+    It covers the defining file or package and the user code that these use, or the bytecode if
+    there is no file. The code of the object itself always counts, since classes and functions made
+    by functions share a name and a file.
     """
     if not is_users(thing):
         return _digest(library_of(thing)[1].encode())
@@ -49,7 +50,7 @@ def _file_of(module: types.ModuleType | None) -> Path | None:
 
 
 def _is_installed(module: types.ModuleType) -> bool:
-    """Whether it belongs to Python or an installed library, whose version identifies it."""
+    """Return whether a module is part of Python or of an installed library."""
     root = module.__name__.split(".")[0]
     if root == "__main__":
         return False
@@ -62,9 +63,9 @@ def _is_installed(module: types.ModuleType) -> bool:
 
 
 def is_users(thing: Any) -> bool:
-    """Whether the user wrote it: it is neither ours nor installed."""
+    """Return whether the user wrote it: it is neither ours nor installed."""
     module = getattr(thing, "__module__", None) or "builtins"
-    if module == "builtins":  # so is called what was executed without a module
+    if module == "builtins":  # the module of code executed without one
         return not hasattr(builtins, thing.__qualname__.split(".")[0])
     return module.split(".")[0] != "unlazy" and (
         module not in sys.modules or not _is_installed(sys.modules[module])
@@ -72,7 +73,7 @@ def is_users(thing: Any) -> bool:
 
 
 def _is_written_in(thing: Any, file: Path) -> bool:
-    """Whether it comes from the text of a script, and was not typed in while the script ran."""
+    """Return whether it comes from the text of a script, not from interactive input."""
     functions = vars(thing).values() if isinstance(thing, type) else [thing]
     names = {
         code.co_filename for f in functions if (code := getattr(f, "__code__", None)) is not None
@@ -100,13 +101,12 @@ def _version(root: str) -> str:
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names) or root
 
 
-#: Source hashes as they were when a module was first asked for: a file that is edited later is not
-#: what runs.
+#: Source hashes at first use: later edits of a file do not change the running code.
 _known: weakref.WeakKeyDictionary[types.ModuleType, str] = weakref.WeakKeyDictionary()
 
 
 def _modules_hash(module: types.ModuleType) -> str:
-    """Hash of the sources of a module and of all of the user's modules that it uses."""
+    """Return the hash of the sources of a module and of all user modules that it uses."""
     if module not in _known:
         reached: dict[str, types.ModuleType] = {}
         _reach(module, reached)
@@ -136,7 +136,7 @@ def _reach(module: types.ModuleType, reached: dict[str, types.ModuleType]) -> No
 
 
 def _sources(module: types.ModuleType) -> list[bytes]:
-    """The text of a module as it was loaded, or of all files of its package."""
+    """Return the text of a module as it was loaded, or of all files of its package."""
     loaded = getattr(module, SOURCE, None)
     if loaded is not None:
         return [loaded]
@@ -151,13 +151,13 @@ def _sources(module: types.ModuleType) -> list[bytes]:
     return [path.read_bytes() for path in files]
 
 
-#: Under this name a module holds the text that it was loaded from, where that is known.
+#: Attribute of a module that holds the text it was loaded from, if known.
 SOURCE = "__unlazy_source__"
 
 
 def _code(thing: Any, seen: set[int]) -> bytes:
-    """The code of a class or function, and of its bases, defaults, closure and neighbors."""
-    thing = getattr(thing, "__func__", thing)  # of a class method or a static one
+    """Return the code of a class or function, its bases, defaults, closure and used globals."""
+    thing = getattr(thing, "__func__", thing)  # unwrap class and static methods
     if id(thing) in seen:
         return b""
     seen.add(id(thing))
@@ -175,7 +175,7 @@ def _code(thing: Any, seen: set[int]) -> bytes:
     if isinstance(thing, types.FunctionType):
         inner = inspect.unwrap(thing)
         cells = [cell.cell_contents for cell in inner.__closure__ or () if _is_filled(cell)]
-        beside = (
+        used_globals = (
             [
                 inner.__globals__[name]
                 for name in inner.__code__.co_names
@@ -188,14 +188,13 @@ def _code(thing: Any, seen: set[int]) -> bytes:
             *(inner.__defaults__ or ()),
             *(inner.__kwdefaults__ or {}).values(),
             *cells,
-            *beside,
+            *used_globals,
         ]
         return b"".join([_plain(inner.__code__), *(_code(value, seen) for value in made_with)])
     return _plain(thing)
 
 
-#: What `class` statements and dataclasses add, and what says nothing or another thing in each
-#: process.
+#: Members added by `class` statements and dataclasses, or that differ between processes.
 _GENERATED = frozenset(
     {
         *(
@@ -207,7 +206,7 @@ _GENERATED = frozenset(
             "__firstlineno__",
             "__static_attributes__",
         ),
-        "__slotnames__",  # which copying and pickling leave behind
+        "__slotnames__",  # added by copying and pickling
     }
 )
 
@@ -221,7 +220,7 @@ def _is_filled(cell: types.CellType) -> bool:
 
 
 def _plain(value: Any) -> bytes:
-    """A constant as bytes, equal in every process; nothing for a value that has no text."""
+    """Return a constant as bytes, equal in every process; empty for any other value."""
     if isinstance(value, types.CodeType):
         return b"".join(
             [value.co_code, repr(value.co_names).encode(), *map(_plain, value.co_consts)]

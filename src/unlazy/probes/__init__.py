@@ -1,4 +1,4 @@
-"""Probes: what is measured of a trace, model by model or as a whole."""
+"""Probes: measurements on training traces, per model or along training."""
 
 from unlazy.probes.base import ModelProbe, Probe
 from unlazy.probes.equal_bits import PartErrors, PartWeights, ScoreByOnes

@@ -1,6 +1,6 @@
-"""What a probe is: it looks at a trace, and so at how training went.
+"""Measurements on training traces.
 
-Numbers go into a record's measurements, arrays into its arrays.
+Scalars are stored in a record's measurements, arrays in its arrays.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from unlazy.tasks.base import Batch, Data
 
 
 class Probe(eqx.Module):
-    """Measures a whole trace on a task: `(task, trace) -> {name: one entry for each recorded
-    step}`. It may read the secret.
+    """Measurement of a trace on a task: `(task, trace) -> {name: one entry per recorded step}`.
+
+    A probe may use the ground truth of the task.
     """
 
     @abstractmethod
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> Mapping[str, Array | np.ndarray]:
-        """Measure. `found` is what the probes before this one found."""
+        """Return the measurements; `found` holds those of the preceding probes."""
 
 
 class ModelProbe(Probe):
-    """Measures one model; a trace is measured model by model."""
+    """Measurement of single models, applied to each model of a trace."""
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
@@ -43,8 +44,8 @@ class ModelProbe(Probe):
 
     @abstractmethod
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        """Measure one model.
+        """Return the measurements of one model.
 
-        `seen` holds training examples by coordinates (see `Sampler`), `key` is the same for all
+        `seen` holds training examples by coordinates (see `Sampler`); `key` is the same for all
         models.
         """

@@ -1,8 +1,8 @@
-"""Clusters of neurons where no direction is known beforehand: on data without a secret.
+"""Clusters of neurons on data without known hidden directions.
 
-Two neurons are neighbours where the cosine of their weights is at least `near`. A cluster is a set
-of neurons that are connected through neighbours, and holds at least `share` of all neurons; neurons
-without one are loose. The clusters are those of the last recorded model.
+Two neurons are neighbors if the cosine of their weights is at least `near`. A cluster is a
+connected component of this graph with at least `fraction` of all neurons; all other neurons are
+unclustered. The clusters are those of the last recorded model.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from unlazy.networks.base import HasNeurons, Model
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Data
 
-#: So many clusters are looked at, the largest first.
-MOST = 4
-#: Neurons of which pictures are kept.
+#: Maximum number of clusters, the largest first.
+MAX_CLUSTERS = 4
+#: Number of neurons whose images are stored.
 TILES = 24
 
 
 def unit_rows(w: Float[Array, "... d"]) -> Float[Array, "... d"]:
-    """Rows of length one; a row of zeros stays zero."""
+    """Return the rows scaled to norm one; zero rows stay zero."""
     top = jnp.maximum(jnp.max(jnp.abs(w), axis=-1, keepdims=True), jnp.finfo(w.dtype).tiny)
     scaled = w / top  # squares of tiny weights underflow
     return scaled / jnp.maximum(
@@ -40,7 +40,7 @@ def unit_rows(w: Float[Array, "... d"]) -> Float[Array, "... d"]:
 
 
 def connected(units: Float[Array, "m d"], near: Float[Array, ""] | float) -> Bool[Array, "m m"]:
-    """Which neurons are connected through neighbours: reached in one step, two, four, … ."""
+    """Return which neurons are connected through neighbors, by paths of length 1, 2, 4, … ."""
     linked = (units @ units.T >= near) | jnp.eye(len(units), dtype=bool)
     for _ in range(math.ceil(math.log2(max(len(units), 2)))):
         linked = linked.astype(jnp.float32) @ linked.astype(jnp.float32) > 0
@@ -48,61 +48,60 @@ def connected(units: Float[Array, "m d"], near: Float[Array, ""] | float) -> Boo
 
 
 def cluster_members(
-    units: Float[Array, "m d"], near: Float[Array, ""] | float, least: float
+    units: Float[Array, "m d"], near: Float[Array, ""] | float, min_size: float
 ) -> Float[Array, "c m"]:
-    """Members of the largest clusters of at least `least` neurons, one row a cluster: 1 for a
-    member. A row without a cluster is zero.
+    """Return the indicators of the largest clusters with at least `min_size` neurons.
+
+    Each row is one cluster: 1 for a member, 0 otherwise. A row without a cluster is zero.
     """
     linked = connected(units, near)
     size = jnp.sum(linked, axis=1)
-    first = jnp.argmax(linked, axis=1) == jnp.arange(
-        len(units)
-    )  # one neuron speaks for its cluster
-    rank = jnp.where(first & (size.astype(float) >= least), size, 0)
-    heads = jnp.argsort(-rank)[:MOST]
+    # The first neuron of a cluster represents it.
+    first = jnp.argmax(linked, axis=1) == jnp.arange(len(units))
+    rank = jnp.where(first & (size.astype(float) >= min_size), size, 0)
+    heads = jnp.argsort(-rank)[:MAX_CLUSTERS]
     return jnp.where((rank[heads] > 0)[:, None], linked[heads], False).astype(units.dtype)
 
 
 def first_layer_of(model: Model) -> Float[Array, "m d"]:
-    """The neurons of a network, also where it sees images laid out as vectors."""
+    """Return the first-layer weights of a network, also if it is wrapped for flat images."""
     inner = model.network if isinstance(model, OnVectors) else model
     if not isinstance(inner, HasNeurons):
-        raise BadInput(
-            f"Only networks with neurons can be looked at so, not {type(inner).__name__}."
-        )
+        raise BadInput(f"This probe needs a network with neurons, got {type(inner).__name__}.")
     return inner.first_layer
 
 
 class WeightClusters(Probe):
-    """How neurons gather, by the clusters of the last model.
+    """Clustering of neurons, by the clusters of the last model.
 
-    `clusters`: how many there are in each model by itself, `gathered`: the share of neurons in
-    them. Of the final clusters: `within`, the mean cosine of their members to the centre, the mean
-    direction of the members at the end; `between`, the cosine of the two largest centres (1 where
-    there is one cluster or none); `towards`: the mean cosine of members at a step to their centre
-    at the end, so that at the last step it is `within`. `neurons` and `centres` are drawn in the
-    plane; `tiles` are pictures of neurons, of members first, where `picture` says what shape an
-    input has.
+    `clusters`: number of clusters in each model. `gathered`: fraction of neurons in them. For the
+    final clusters: `within`, mean cosine of the members to the center, the mean direction of the
+    members at the end; `between`, cosine of the two largest centers (1 if there are fewer than two
+    clusters); `towards`, mean cosine of the members at a step to their final center, equal to
+    `within` at the last step. `neurons` and `centres` are coordinates for plots. `tiles` are images
+    of neurons, members first, if `image` gives the shape of an input.
     """
 
     near: float = eqx.field(converter=float, default=0.5)
-    share: float = eqx.field(converter=float, default=0.1)
-    picture: tuple[int, int, int] | None = eqx.field(static=True, default=None)
+    fraction: float = eqx.field(converter=float, default=0.1, metadata={"key": "share"})
+    image: tuple[int, int, int] | None = eqx.field(
+        static=True, default=None, metadata={"key": "picture"}
+    )
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
         units = unit_rows(trace.each(first_layer_of))  # s m d
-        least = self.share * units.shape[1]
-        members = jax.vmap(lambda rows: cluster_members(rows, self.near, least))(units)  # s c m
+        min_size = self.fraction * units.shape[1]
+        members = jax.vmap(lambda rows: cluster_members(rows, self.near, min_size))(units)  # s c m
         final = members[-1]
-        centres = unit_rows(final @ units[-1])  # c d
-        inside = jnp.einsum("smd,cd->scm", units, centres) * final[None]
+        centers = unit_rows(final @ units[-1])  # c d
+        inside = jnp.einsum("smd,cd->scm", units, centers) * final[None]
         total = jnp.sum(final)
         towards = jnp.where(total > 0, jnp.sum(inside, axis=(1, 2)) / jnp.maximum(total, 1), 0.0)
         within = jnp.broadcast_to(towards[-1], towards.shape)
         two = jnp.sum(final[1]) > 0
-        between = jnp.broadcast_to(jnp.where(two, centres[0] @ centres[1], 1.0), towards.shape)
+        between = jnp.broadcast_to(jnp.where(two, centers[0] @ centers[1], 1.0), towards.shape)
         measured = {
             "clusters": jnp.sum(jnp.any(members > 0, axis=2), axis=1).astype(towards.dtype),
             "gathered": jnp.mean(jnp.sum(members, axis=1), axis=1),
@@ -110,19 +109,19 @@ class WeightClusters(Probe):
             "between": between,
             "towards": towards,
         }
-        return measured | self._shown(units, centres, final)
+        return measured | self._shown(units, centers, final)
 
     def _shown(
-        self, units: Float[Array, "s m d"], centres: Float[Array, "c d"], final: Float[Array, "c m"]
+        self, units: Float[Array, "s m d"], centers: Float[Array, "c d"], final: Float[Array, "c m"]
     ) -> dict[str, Array]:
         def placed(rows: Float[Array, "m d"]) -> tuple[Array, Array]:
-            """Coordinates in the common span: angles are kept, in far less room than d."""
-            inside = orthogonal_triangular(jnp.concatenate([rows, centres]).T)[1].T
+            """Return coordinates in the common span, which keep angles."""
+            inside = orthogonal_triangular(jnp.concatenate([rows, centers]).T)[1].T
             return inside[: len(rows)], inside[len(rows) :]
 
         neurons, stars = jax.lax.map(placed, units)
         shown = {"neurons": neurons, "centres": stars}
-        if self.picture is None:
+        if self.image is None:
             return shown
         order = _by_cluster(final)[:TILES]
         tiles = units[:, order]
@@ -130,12 +129,12 @@ class WeightClusters(Probe):
         bytes_ = jnp.round(
             127.5 + 127.5 * tiles / jnp.maximum(size, jnp.finfo(size.dtype).tiny)
         ).astype(jnp.uint8)
-        return shown | {"tiles": bytes_.reshape(*bytes_.shape[:2], *self.picture)}
+        return shown | {"tiles": bytes_.reshape(*bytes_.shape[:2], *self.image)}
 
 
 def _by_cluster(final: Float[Array, "c m"]) -> Int[Array, " m"]:
-    """Neurons in turn from each cluster, the largest first, and then the loose ones."""
-    place = jnp.where(jnp.any(final > 0, axis=0), jnp.argmax(final, axis=0), len(final))
+    """Return neurons taken in turn from each cluster, the largest first, then the unclustered."""
+    cluster = jnp.where(jnp.any(final > 0, axis=0), jnp.argmax(final, axis=0), len(final))
     turn = jnp.sum(jnp.cumsum(final, axis=1) * final, axis=0)
-    order = turn * len(final) + place.astype(turn.dtype)
-    return jnp.argsort(jnp.where(place < len(final), order, final.size + final.shape[1]))
+    order = turn * len(final) + cluster.astype(turn.dtype)
+    return jnp.argsort(jnp.where(cluster < len(final), order, final.size + final.shape[1]))

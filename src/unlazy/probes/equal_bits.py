@@ -1,8 +1,8 @@
-"""What models make of parities with two parts (`tasks/equal_bits.py`): errors by part, weights by
-part, the score by number of ones.
+"""Measurements on parities with two parts (`tasks/equal_bits.py`).
 
-The all-equal part can be solved by a linear function, the uniform part by no fixed embedding of
-moderate size: an error on the whole tells too little.
+Errors and weights are measured per part, and the score by the number of ones. A linear function
+solves the all-equal part; no fixed embedding of moderate size solves the uniform part. Hence the
+total error alone is not informative.
 """
 
 from __future__ import annotations
@@ -29,26 +29,25 @@ from unlazy.tasks.equal_bits import EqualBitsTask
 
 def _parity(task: Data) -> EqualBitsTask:
     if not isinstance(task, EqualBitsTask):
-        raise BadInput(f"Only the parities of EqualBits have two parts, not {type(task).__name__}.")
+        raise BadInput(f"This probe needs a task of EqualBits, got {type(task).__name__}.")
     return task
 
 
-def _some(count: int, what: str) -> None:
-    require(count > 0, f"The number of {what} must be positive, but is {count}.")
+def _require_positive(count: int, name: str) -> None:
+    require(count > 0, f"The number of {name} must be positive, got {count}.")
 
 
 class PartErrors(Probe):
-    """Shares of wrong labels: `uniform_error` and `structured_error`, each on `test` fresh examples
-    of that part, and `whole_error`.
+    """Fractions of wrong labels: `uniform_error`, `structured_error` and `whole_error`.
 
-    The whole is both parts with their weights in the task, and so is zero only where no label on
-    either part is wrong. A tie is half wrong.
+    The first two use `test` fresh examples of their part. The third is their mean, weighted as in
+    the task, and is zero only if no label on either part is wrong. A tie counts as half wrong.
     """
 
     test: int = eqx.field(static=True, default=4000)
 
     def __check_init__(self) -> None:
-        _some(self.test, "test examples")
+        _require_positive(self.test, "test examples")
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
@@ -56,8 +55,8 @@ class PartErrors(Probe):
         parity = _parity(task)
         keys = jax.random.split(key)
         errors = []
-        for share, key_part in zip((0.0, 1.0), keys, strict=True):
-            x, y = _draw_part(dataclasses.replace(parity, structured=share), self.test, key_part)
+        for fraction, key_part in zip((0.0, 1.0), keys, strict=True):
+            x, y = _draw_part(dataclasses.replace(parity, structured=fraction), self.test, key_part)
             errors.append(_wrong(trace.models.scores(x), y))
         uniform, structured = errors
         whole = (1 - parity.structured) * uniform + parity.structured * structured
@@ -75,33 +74,30 @@ def _wrong(scores: Float[Array, "s n"], y: Float[Array, " n"]) -> Float[Array, "
 
 
 class PartWeights(ModelProbe):
-    """Where a neuron's weights lie: `neuron_on`, its mean weight on A, and `neuron_off`, the root
-    mean square of the others.
+    """Weights of neurons: `neuron_on`, mean on A, and `neuron_off`, root mean square off A.
 
-    Both for up to `count` neurons spread evenly over the layer; `separation`: the median, over
-    neurons that are not zero, of |mean on A| over the root mean square outside, about 1/√k for
-    weights drawn alike.
+    Both are given for up to `count` neurons spaced evenly over the layer. `separation`: median over
+    nonzero neurons of |mean on A| divided by the root mean square off A. It is about 1/√k for
+    i.i.d. weights.
     """
 
     count: int = eqx.field(static=True, default=400)
 
     def __check_init__(self) -> None:
-        _some(self.count, "neurons")
+        _require_positive(self.count, "neurons")
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         parity = _parity(task)
         require(
             parity.k < parity.d,
-            f"All {parity.d} bits are in the parity: there are no weights outside of it.",
+            f"All {parity.d} bits are in the parity, so no weights are outside of it.",
         )
         if not isinstance(model, HasNeurons):
-            raise BadInput(
-                f"Only networks with neurons can be looked at so, not {type(model).__name__}."
-            )
+            raise BadInput(f"This probe needs a network with neurons, got {type(model).__name__}.")
         w = model.first_layer
         on = jnp.mean(w[:, parity.where], axis=1)
         outside = w.at[:, parity.where].set(0)
-        # Squares of weights after one tiny step underflow.
+        # Squares of weights underflow after a very small step.
         top = jnp.maximum(jnp.max(jnp.abs(outside), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
         off = top[:, 0] * jnp.sqrt(
             jnp.sum(jnp.square(outside / top), axis=1) / (parity.d - parity.k)
@@ -120,18 +116,17 @@ class PartWeights(ModelProbe):
 
 
 class ScoreByOnes(Probe):
-    """The score as a function of the number of ones among the bits of A. Along a parity it is a
-    zigzag.
+    """Score as a function of the number of ones among the bits of A; a zigzag for a parity.
 
-    `ones_mean`, `ones_low`, `ones_high`: for 0, 1, …, k ones the mean score and its deciles over
-    `examples` inputs each, all else uniform; `ones_right`: the share of these numbers at which the
-    mean score has the sign of the parity.
+    `ones_mean`, `ones_low`, `ones_high`: mean, first and ninth decile of the score for 0, 1, …, k
+    ones, over `examples` inputs each with all other bits uniform. `ones_right`: fraction of these
+    counts at which the mean score has the sign of the parity.
     """
 
     examples: int = eqx.field(static=True, default=200)
 
     def __check_init__(self) -> None:
-        _some(self.examples, "inputs")
+        _require_positive(self.examples, "inputs")
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
@@ -148,11 +143,11 @@ class ScoreByOnes(Probe):
 
 @eqx.filter_jit
 def _with_ones(task: EqualBitsTask, examples: int, key: PRNGKeyArray) -> Float[Array, "n d"]:
-    """For each number of ones, inputs with so many at random places of A."""
-    key_bits, key_places = jax.random.split(key)
+    """Return, per number of ones, inputs with that many ones at random positions in A."""
+    key_bits, key_positions = jax.random.split(key)
     total = (task.k + 1) * examples
     z = rademacher(key_bits, (total, task.d))
-    rank = jnp.argsort(jax.random.uniform(key_places, (total, task.k)), axis=1)
+    rank = jnp.argsort(jax.random.uniform(key_positions, (total, task.k)), axis=1)
     ones = jnp.repeat(jnp.arange(task.k + 1), examples)
     inside = jnp.where(rank < ones[:, None], 1.0, -1.0)
     return z.at[:, task.where].set(inside) / math.sqrt(task.d)

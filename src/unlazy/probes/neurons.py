@@ -1,4 +1,4 @@
-"""Where the neurons of a network lie among the hidden directions."""
+"""Geometry of neurons relative to the hidden directions."""
 
 from __future__ import annotations
 
@@ -15,34 +15,33 @@ from unlazy.tasks.base import Batch, Data, Task
 
 def _neurons(model: Model) -> Float[Array, "m d"]:
     if not isinstance(model, HasNeurons):
-        raise BadInput(
-            f"Only networks with neurons can be looked at so, not {type(model).__name__}."
-        )
+        raise BadInput(f"This probe needs a network with neurons, got {type(model).__name__}.")
     return model.first_layer
 
 
 def _scaled(w: Float[Array, "m d"]) -> Float[Array, "m d"]:
-    """Rows of greatest entry one: squares of weights may underflow after a theorem-sized step."""
+    """Return rows scaled to maximum entry one: squares of weights may underflow."""
     return w / jnp.maximum(jnp.max(jnp.abs(w), axis=1, keepdims=True), jnp.finfo(w.dtype).tiny)
 
 
 def _cosines(task: Data, model: Model) -> Float[Array, "m f"]:
-    """One row a neuron, one column a hidden direction. A neuron of weight zero has cosine zero."""
+    """Return cosines, a neuron per row and a hidden direction per column; 0 for zero weights."""
     w = _scaled(_neurons(model))
-    return (w @ _secret(task).features.T) / jnp.maximum(
+    return (w @ _with_truth(task).features.T) / jnp.maximum(
         jnp.linalg.norm(w, axis=1, keepdims=True), jnp.finfo(w.dtype).tiny
     )
 
 
-def _secret(task: Data) -> Task:
+def _with_truth(task: Data) -> Task:
     if not isinstance(task, Task):
-        raise BadInput(f"{type(task).__name__} has no secret with which neurons could be compared.")
+        raise BadInput(f"{type(task).__name__} has no known hidden directions.")
     return task
 
 
 class Alignment(ModelProbe):
-    """Cosines between neurons and hidden directions: `cosine`, the greatest; `cosines`, one row a
-    neuron, one column a direction.
+    """Cosines between neurons and hidden directions.
+
+    `cosine`: the maximum. `cosines`: one row per neuron, one column per direction.
     """
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
@@ -51,10 +50,10 @@ class Alignment(ModelProbe):
 
 
 class Silhouette(ModelProbe):
-    """`neurons`, the weights of up to `count` neurons spread evenly over the layer, and
-    `directions`, the task's features.
+    """Weights of up to `count` neurons (`neurons`) and the task's features (`directions`).
 
-    Both are given in coordinates of their common span: angles are kept, in far less room than d.
+    The neurons are spaced evenly over the layer. Both are given by coordinates in their common
+    span, which keep angles with far less than d numbers.
     """
 
     count: int = eqx.field(static=True, default=100)
@@ -62,26 +61,24 @@ class Silhouette(ModelProbe):
     def __check_init__(self) -> None:
         require(
             self.count > 0,
-            f"The number of neurons in a silhouette must be positive, but is {self.count}.",
+            f"The number of neurons in a silhouette must be positive, got {self.count}.",
         )
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         w = _scaled(_neurons(model))
         w = w[:: -(-len(w) // self.count)]
-        rows = jnp.concatenate([w, _secret(task).features])  # c d
-        coordinates = orthogonal_triangular(rows.T)[
-            1
-        ].T  # c min(c, d): rows = coordinates · orthonormal
+        rows = jnp.concatenate([w, _with_truth(task).features])  # c d
+        # rows = coordinates · orthonormal, of shape c min(c, d)
+        coordinates = orthogonal_triangular(rows.T)[1].T
         return {"neurons": coordinates[: len(w)], "directions": coordinates[len(w) :]}
 
 
 class Clusters(ModelProbe):
-    """How neurons gather around the hidden directions, with `near` the cosine from which on a
-    neuron counts as being there.
+    """Clustering of neurons around the hidden directions, within cosine `near`.
 
-    `clustered`: share of neurons near some direction (or, with `opposites`, its opposite);
-    `covered`: share of directions with a neuron near them; `least_cosine`: the cosine of the
-    direction that is farthest from all neurons, with its nearest neuron.
+    `clustered`: fraction of neurons near some direction (or, with `opposites`, its negative).
+    `covered`: fraction of directions with a neuron near them. `least_cosine`: minimum over
+    directions of the cosine to the nearest neuron.
     """
 
     near: float = eqx.field(converter=float, default=0.9)
@@ -99,49 +96,50 @@ class Clusters(ModelProbe):
 
 
 class SecondLayerSigns(ModelProbe):
-    """`agreement`: among neurons near a hidden direction, the share whose second-layer weight has
-    the sign of the label there.
+    """Agreement of second-layer signs with the labels at the hidden directions.
+
+    `agreement`: among neurons near a hidden direction, the fraction whose second-layer weight has
+    the sign of the label there. It is ½ if no neuron is near any direction.
     """
 
     near: float = eqx.field(converter=float, default=0.9)
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
-        """Measure. Where no neuron is near any direction, there is no agreement: one half."""
         if not isinstance(model, TwoLayer):
             raise BadInput(
-                "Only two-layer networks have a second layer of one weight a neuron, not "
-                f"{type(model).__name__}."
+                f"SecondLayerSigns needs a two-layer network, got {type(model).__name__}."
             )
         cosines = _cosines(task, model)
-        there = jnp.max(cosines, axis=1) >= self.near
+        near = jnp.max(cosines, axis=1) >= self.near
         same = (
-            model.a * _secret(task).target(_secret(task).features)[jnp.argmax(cosines, axis=1)] > 0
+            model.a
+            * _with_truth(task).target(_with_truth(task).features)[jnp.argmax(cosines, axis=1)]
+            > 0
         )
         return {
             "agreement": jnp.where(
-                jnp.any(there), jnp.sum(there & same) / jnp.maximum(jnp.sum(there), 1), 0.5
+                jnp.any(near), jnp.sum(near & same) / jnp.maximum(jnp.sum(near), 1), 0.5
             )
         }
 
 
 class Kinks(ModelProbe):
-    """`kinked`: share of neurons that bend within the data, with at least `share` of the examples
-    seen on either side of a kink.
+    """Fraction of neurons with a kink within the data (`kinked`).
 
-    The truncated ReLU has its kinks at 0 and 1; a network whose neurons do not bend within the data
-    is linear on them.
+    At least `fraction` of the training examples must be on either side of the kink. The truncated
+    ReLU has kinks at 0 and 1. A network without kinks within the data is linear on them.
     """
 
-    share: float = eqx.field(converter=float, default=0.005)
+    fraction: float = eqx.field(converter=float, default=0.005, metadata={"key": "share"})
 
     def look(self, task: Data, model: Model, *, seen: Batch, key: PRNGKeyArray) -> dict[str, Array]:
         if not isinstance(model, TwoLayer):
-            raise BadInput(
-                f"Only two-layer networks have neurons with kinks, not {type(model).__name__}."
-            )
+            raise BadInput(f"Kinks needs a two-layer network, got {type(model).__name__}.")
         inside = model if task.basis is None else model.enter(task.basis)
         z = seen.x @ inside.first_layer.T + inside.b[None, :]
         above = jnp.stack([jnp.mean(z > 0, axis=0), jnp.mean(z > 1, axis=0)]).astype(float)  # 2 m
         return {
-            "kinked": jnp.mean(jnp.any((above >= self.share) & (above <= 1 - self.share), axis=0))
+            "kinked": jnp.mean(
+                jnp.any((above >= self.fraction) & (above <= 1 - self.fraction), axis=0)
+            )
         }

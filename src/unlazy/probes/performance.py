@@ -1,4 +1,4 @@
-"""How well models do, by the metric of the data."""
+"""Performance of models, by the metric of the data."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from unlazy.tasks.base import Data, Population
 
 
 class Performance(Probe):
-    """The metric of the data on up to `test` test examples and on the examples seen:
-    `test_accuracy` and `train_accuracy` in percent, or `test_squared_error` and
-    `train_squared_error`; and `test_loss`, `train_loss`.
+    """Metric and loss on up to `test` test examples and on the training examples.
 
-    `loss`: "auto" is the hinge loss for signs, softmax for classes and the squared loss for real
-    numbers.
+    Measures `test_accuracy` and `train_accuracy` in percent, or `test_squared_error` and
+    `train_squared_error`; also `test_loss` and `train_loss`. `loss`: "auto" is the hinge loss for
+    signs, softmax for classes and the squared loss for real numbers.
     """
 
     test: int = eqx.field(static=True, default=10_000)
@@ -33,7 +32,7 @@ class Performance(Probe):
     def __check_init__(self) -> None:
         known = ("auto", *get_args(Loss))
         require_one_of("loss", self.loss, known)
-        require(self.test > 0, f"The number of test examples must be positive, but is {self.test}.")
+        require(self.test > 0, f"The number of test examples must be positive, got {self.test}.")
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
@@ -48,9 +47,8 @@ class Performance(Probe):
         for name, (z, y) in {"test": _test(task, self.test, key), "train": trace.seen}.items():
             scores = trace.models.scores(z, task.basis)
 
-            def judged(score: Array, y: Array = y) -> tuple[Array, Array]:
-                # XLA may take max(NaN, 0) for 0: a score that is not finite must not look like a
-                # loss of zero.
+            def evaluate(score: Array, y: Array = y) -> tuple[Array, Array]:
+                # XLA may evaluate max(NaN, 0) as 0, so a diverged score would have loss zero.
                 finite = (
                     jnp.isfinite(score) if score.ndim == 1 else jnp.all(jnp.isfinite(score), axis=1)
                 )
@@ -59,26 +57,27 @@ class Performance(Probe):
                 )
 
             measured[f"{name}_{metric.name}"], measured[f"{name}_loss"] = _over_models(
-                judged, scores
+                evaluate, scores
             )
         return measured
 
 
 class Validation(Probe):
-    """The metric of the data on `count` examples that are neither trained nor tested on:
-    `validation_accuracy`, or `validation_squared_error`. This is what a choice among settings may
-    look at.
+    """Metric on `count` examples used neither for training nor for testing.
+
+    Measures `validation_accuracy` or `validation_squared_error`, the criterion for selecting
+    hyperparameters.
     """
 
     count: int = eqx.field(static=True, default=1000)
 
     def __check_init__(self) -> None:
-        require(self.count > 0, f"The number of examples must be positive, but is {self.count}.")
+        require(self.count > 0, f"The number of examples must be positive, got {self.count}.")
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray
     ) -> dict[str, Array]:
-        # Its own key: the test examples beside it must be others, whatever the order of the probes.
+        # A separate key, since these examples must differ from the test examples.
         z, y = _test(task, self.count, jax.random.fold_in(key, _VALIDATION))
         metric = task.metric
         return {
@@ -89,8 +88,9 @@ class Validation(Probe):
 
 
 class PopulationAccuracy(Probe):
-    """`accuracy` in percent over the exact law, where the data offer it as a list of points, or
-    else over `test` fresh examples.
+    """Accuracy in percent (`accuracy`) over the exact distribution if it can be listed.
+
+    Otherwise it is measured on `test` fresh examples.
     """
 
     KEY = "LawAccuracy"
@@ -116,11 +116,11 @@ class PopulationAccuracy(Probe):
         }
 
 
-#: Sets the draws of `Validation` apart from all others.
+#: Separates the draws of `Validation` from all others.
 _VALIDATION = 0x5EED
 _test = eqx.filter_jit(lambda task, n, key: task.test(n, key))
 
 
 @eqx.filter_jit
-def _over_models(judged: Any, scores: Array) -> Any:
-    return jax.lax.map(judged, scores)
+def _over_models(evaluate: Any, scores: Array) -> Any:
+    return jax.lax.map(evaluate, scores)

@@ -1,6 +1,4 @@
-"""Tasks: distributions with a known secret, the families they are drawn from, and the data below
-them.
-"""
+"""Tasks (distributions with known ground truth), their families and data."""
 
 from unlazy.core.metrics import Outputs
 from unlazy.tasks.base import Batch, Data, Family, Population, Sampler, Task

@@ -1,6 +1,4 @@
-"""What examples can be drawn from: data, and below a task a secret; families, from which tasks are
-drawn; samplers, which learners see.
-"""
+"""Base classes `Data`, `Task`, `Family` and `Sampler`."""
 
 from __future__ import annotations
 
@@ -17,8 +15,9 @@ from unlazy.core.metrics import SIGNS, Metric, Outputs, metric_of
 
 
 class Batch(NamedTuple):
-    """Labelled examples, one a row: inputs (images have three further axes), and labels as
-    `Outputs` says.
+    """Labeled examples, one per row: inputs (images have three further axes) and labels.
+
+    The labels are of the type given by `Outputs`.
     """
 
     x: Float[Array, "n *d"]
@@ -28,7 +27,7 @@ class Batch(NamedTuple):
 class WeightedBatch(NamedTuple):
     """Examples with weights ≥ 0 in the mean loss.
 
-    A weight of 2 counts as the example twice where the weights have mean 1.
+    If the weights have mean 1, a weight of 2 counts as the example twice.
     """
 
     x: Float[Array, "n *d"]
@@ -37,8 +36,9 @@ class WeightedBatch(NamedTuple):
 
 
 class Population(eqx.Module):
-    """A law as all its points with their probabilities: what an exact gradient or a query oracle
-    averages over.
+    """Distribution given by all its points with their probabilities.
+
+    Exact gradients and query oracles average over it.
     """
 
     x: Float[Array, "p r"]
@@ -46,7 +46,7 @@ class Population(eqx.Module):
     weight: Float[Array, " p"]
 
     def mean(self, values: Float[Array, "p q"]) -> Float[Array, " q"]:
-        """Average each column."""
+        """Return the expectation of each column."""
         return self.weight @ values
 
     @property
@@ -56,14 +56,13 @@ class Population(eqx.Module):
 
 
 class Sampler(eqx.Module):
-    """All that a learner sees of a task: a way to draw examples, never the secret.
+    """View of a task for learners: draws examples without access to the ground truth.
 
-    `draw` may give inputs by their coordinates z in an orthonormal `basis` (rows) of the space in
-    which all inputs lie, x = z·basis. A learner that commutes with rotations may train on z, which
-    is exactly the same algorithm at a fraction of the cost; any other learner calls `sample` and
-    sees x. `basis=None` says that z is x. `population`, where the data offer it, gives the law of
-    the examples without saying what made it: a `Population` by coordinates, or what such data have
-    in its place.
+    `draw` may give inputs by their coordinates z in an orthonormal `basis` (rows) of the space that
+    contains all inputs, x = z·basis. A learner that commutes with rotations may train on z, which
+    is the same algorithm at lower cost. Any other learner calls `sample`, which returns x. If
+    `basis` is None, z is x. `population`, if available, returns the distribution of the examples: a
+    `Population` by coordinates, or an equivalent specific to the data.
     """
 
     draw: Callable[[int, PRNGKeyArray], Batch]
@@ -91,7 +90,7 @@ class Sampler(eqx.Module):
 
 
 class _OnInputs(eqx.Module):
-    """A draw in the input space."""
+    """Draw in the input space."""
 
     sampler: Sampler
 
@@ -100,7 +99,7 @@ class _OnInputs(eqx.Module):
 
 
 class _PopulationOnInputs(eqx.Module):
-    """The exact law in the input space, where it is a list of points."""
+    """Exact distribution in the input space, if it is a list of points."""
 
     sampler: Sampler
 
@@ -114,23 +113,21 @@ class _PopulationOnInputs(eqx.Module):
 
 @eqx.filter_jit
 def draw(sampler: Sampler, n: int, key: PRNGKeyArray) -> Batch:
-    """`sampler.draw(n, key)` as one compiled program, which samplers of one shape share: for those
-    who draw outside of any program.
-    """
+    """Return `sampler.draw(n, key)` by a compiled program, shared by samplers of one shape."""
     return sampler.draw(n, key)
 
 
 class Data(eqx.Module):
-    """What examples can be drawn from. A law draws fresh ones; a data set draws from its training
-    part, and `test` from the rest.
+    """Source of examples: a distribution, or a dataset with a training and a test part.
 
-    A subclass gives `dimension` (or `shape`, for inputs with several axes) and `draw`; `outputs`
-    where labels are not signs.
+    A distribution draws fresh examples. A dataset draws from its training part, and `test` from its
+    test part. A subclass defines `dimension` (or `shape`, for inputs with several axes) and `draw`,
+    and `outputs` if labels are not signs.
     """
 
     @property
     def dimension(self) -> int:
-        """Numbers in an input."""
+        """Number of entries of an input."""
         return math.prod(self.shape)
 
     @property
@@ -140,121 +137,115 @@ class Data(eqx.Module):
 
     @property
     def outputs(self) -> Outputs:
-        """What a label is."""
+        """Type of the labels."""
         return SIGNS
 
     @property
     def metric(self) -> Metric:
-        """How scores are judged."""
+        """Evaluation metric."""
         return metric_of(self.outputs)
 
     @property
     def basis(self) -> Float[Array, "r d"] | None:
-        """Orthonormal rows that span all inputs, or None where the inputs fill the space."""
+        """Orthonormal rows that span all inputs, or None if the inputs span the whole space."""
         return None
 
     @abstractmethod
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """`n` examples to learn from, inputs as coordinates in `basis`."""
+        """Draw `n` training examples, inputs as coordinates in `basis`."""
 
     def test(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Up to `n` examples to be judged by, inputs as coordinates in `basis`."""
+        """Draw up to `n` test examples, inputs as coordinates in `basis`."""
         return self.draw(n, key)
 
     @property
     def population(self) -> Callable[[], Any] | None:
-        """A function that gives the exact law of the examples by coordinates, where it is small or
-        symmetric enough; None elsewhere.
+        """Function that returns the exact distribution by coordinates, or None.
+
+        It is None unless the distribution is small or symmetric enough.
         """
         return None
 
     @property
     def sampler(self) -> Sampler:
-        """What a learner is handed."""
+        """Sampler that a learner receives."""
         return Sampler(
             self.draw, self.dimension, self.basis, self.outputs, self.shape, self.population
         )
 
     def sample(self, n: int, *, key: PRNGKeyArray) -> Batch:
-        """`n` independent examples in the input space."""
+        """Draw `n` independent examples in the input space."""
         return self.sampler.sample(n, key=key)
 
 
 class Task(Data):
-    """Data with a known secret.
+    """Distribution with known ground truth.
 
-    The secret is always there, in the open; learners are handed `sampler` only.
+    The ground truth is accessible to probes; learners only receive `sampler`.
     """
 
     @abstractmethod
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"] | Float[Array, "n o"]:
-        """The noiseless label of each input."""
+        """Return the noiseless label of each input."""
 
     @property
     @abstractmethod
     def features(self) -> Float[Array, "f d"]:
-        """The hidden directions that matter for the label, one unit row each."""
+        """Hidden directions that determine the label, as unit rows."""
 
     @property
     @abstractmethod
     def chance(self) -> Float[Array, ""]:
-        """Risk of the best constant predictor, exactly: its share of wrong labels, or its squared
-        error.
-        """
+        """Exact risk of the best constant predictor: error rate, or squared error."""
 
 
 class Family(eqx.Module):
-    """A set of tasks that differ only in their secret, or of splits of one data set: checked
-    parameters from which one is drawn.
+    """Set of tasks that differ only in their ground truth, or of splits of one dataset.
 
-    Whole numbers, strings and tuples are static (they fix shapes and programs); fields annotated
-    `float` may differ between trials of one compiled program. Parameters are checked when the
-    family is made, in `__check_init__`.
+    Integers, strings and tuples are static (they determine shapes and programs). Fields annotated
+    `float` may differ between trials of one compiled program. Parameters are checked on
+    construction, in `__check_init__`.
     """
 
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """Numbers in an input."""
+        """Number of entries of an input."""
 
     @property
     def outputs(self) -> Outputs:
-        """What a label is."""
+        """Type of the labels."""
         return SIGNS
 
     @property
     def metric(self) -> Metric:
-        """How scores are judged."""
+        """Evaluation metric."""
         return metric_of(self.outputs)
 
     @property
     def coordinates(self) -> int:
-        """Number r of coordinates by which an input is given: less than d where all inputs lie in a
-        known subspace.
-        """
+        """Number r of coordinates of an input, below d if all inputs lie in a known subspace."""
         return self.dimension
 
     @property
     def most_examples(self) -> int | None:
-        """How many examples there are to learn from, where there is an end to them."""
+        """Maximum number of training examples, or None if unlimited."""
         return None
 
     @property
     def missing(self) -> str | None:
-        """One sentence that says which data are not there and how to get them; None where nothing
-        is missing.
-        """
+        """Message on missing data and how to get them, or None if nothing is missing."""
         return None
 
     @abstractmethod
     def task(self, *, key: PRNGKeyArray) -> Data:
-        """Draw a secret, and so a task; or a split of a data set."""
+        """Draw a task with random ground truth, or a split of a dataset."""
 
     def handed(self, task: Data) -> Sampler:
-        """What a learner is handed of one of its tasks."""
+        """Return the sampler that a learner receives for one of its tasks."""
         return task.sampler
 
 
 def error_of_constant(positive: Float[Array, ""]) -> Float[Array, ""]:
-    """Risk of the best constant label where the label +1 has probability `positive`."""
+    """Return the risk of the best constant label if P(y = +1) is `positive`."""
     return jnp.minimum(positive, 1 - positive)

@@ -1,4 +1,4 @@
-"""The shelf: families by name that belong to no paper alone."""
+"""Built-in tasks that belong to no single paper, by name."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from unlazy.tasks.multi_index import MultiIndex, product
 TASKS = {
     "parity": Entry(
         MultiIndex(d=32, polynomial=product(2)),
-        "the product of two hidden coordinates out of 32 signs",
+        "parity of 2 hidden coordinates of 32 signs",
     ),
     "gaussians": Entry(
         CubeGaussians(d=20, k=3, spread=0.3),
-        "Gaussians at the vertices of a cube, neighbours with opposite labels",
+        "Gaussian mixture at the vertices of a cube with parity labels",
     ),
-    "images/mnist": Entry(ImageClasses("mnist"), "MNIST: which of ten digits"),
+    "images/mnist": Entry(ImageClasses("mnist"), "MNIST digits (10 classes)"),
     "images/cifar10": Entry(
         ImageClasses("cifar10"),
-        "CIFAR-10: which of ten kinds of things; --set data=FOLDER takes pictures of your own",
+        "CIFAR-10 photographs (10 classes); --set data=FOLDER uses your own images",
     ),
-    "images/svhn": Entry(ImageClasses("svhn"), "SVHN: which of ten digits of house numbers"),
+    "images/svhn": Entry(ImageClasses("svhn"), "SVHN house-number digits (10 classes)"),
     "images/tinyimagenet": Entry(
-        ImageClasses("tinyimagenet"), "Tiny ImageNet: which of up to 200 kinds of things"
+        ImageClasses("tinyimagenet"), "Tiny ImageNet photographs (up to 200 classes)"
     ),
     "images/digits": Entry(
         StackedDigits("mnist"),
-        "parity of the sum of two digits of MNIST, one above the other; also --set k=3",
+        "parity of the sum of two stacked MNIST digits; also --set k=3",
     ),
     "images/patches": Entry(
         ImagePatches("cifar10"),
-        "the class of a CIFAR-10 image from one random patch of 3 × 3 pixels of it",
+        "class of a CIFAR-10 image from one random 3 × 3 patch",
     ),
 }

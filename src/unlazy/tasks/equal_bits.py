@@ -1,15 +1,13 @@
-"""Parities that can be found: half of the inputs are uniform bits, in the other half all bits of
-the parity are equal.
+"""Learnable parities: half of the inputs are uniform, in the other half all parity bits are equal.
 
     z ∈ {±1}^d, x = z/√d;   A ⊂ [d], |A| = k odd;   y = Π_{j∈A} z_j
-    with probability `structured` all bits of A are one fair coin, else all bits are independent
-    fair coins
+    with probability `structured` all bits of A equal one uniform bit, else all bits are uniform
 
-`CountedBits` is the same seen along A alone: the number of ones in A decides the label, and a
-network whose weights are equal on A and zero elsewhere sees nothing else.
+`CountedBits` is the projection onto A: the number of ones in A determines the label, and the output
+of a network whose weights are equal on A and zero elsewhere.
 
-`where` = A. The label has no correlation with any bit outside A; within A each bit agrees with it
-on the all-equal part.
+`where` = A. The label is uncorrelated with every bit outside A. On the all-equal part each bit of A
+equals the label.
 
 Reference: daniely2020, Section 2.
 """
@@ -31,12 +29,12 @@ from unlazy.core.random import bernoulli, categorical, rademacher
 from unlazy.tasks.base import Batch, Family, Population, Task
 from unlazy.tasks.spectrum import corners
 
-#: Up to so many bits all inputs are listed where the exact law is asked for.
+#: Maximum number of bits for which the exact distribution is listed.
 LISTED = 14
 
 
 class EqualBitsTask(Task):
-    """The parity of known bits."""
+    """Parity of known bits."""
 
     where: Int[Array, " k"]
     structured: float | Float[Array, ""]
@@ -55,19 +53,19 @@ class EqualBitsTask(Task):
         return self.draw_parts(n, key)[0]
 
     def draw_parts(self, n: int, key: PRNGKeyArray) -> tuple[Batch, Bool[Array, " n"]]:
-        """Examples, and which of them come from the all-equal part."""
-        key_bits, key_coin, key_part = jax.random.split(key, 3)
+        """Draw examples, and a mask of those from the all-equal part."""
+        key_bits, key_sign, key_part = jax.random.split(key, 3)
         z = rademacher(key_bits, (n, self.d))
         equal = bernoulli(key_part, jnp.full(n, self.structured))
-        coin = rademacher(key_coin, (n,))
-        bits = jnp.where(equal[:, None], coin[:, None], z[:, self.where])
+        sign = rademacher(key_sign, (n,))
+        bits = jnp.where(equal[:, None], sign[:, None], z[:, self.where])
         return Batch(
             z.at[:, self.where].set(bits) / math.sqrt(self.d), jnp.prod(bits, axis=1)
         ), equal
 
     @property
     def population(self) -> Callable[[], Population] | None:
-        """All inputs with their weights, where there are not too many."""
+        """All inputs with their probabilities if d ≤ `LISTED`, otherwise None."""
         return self._distribution if self.d <= LISTED else None
 
     def _distribution(self) -> Population:
@@ -83,17 +81,17 @@ class EqualBitsTask(Task):
 
     @property
     def features(self) -> Float[Array, "1 d"]:
-        """The direction of the sum of the bits in A."""
+        """Direction of the sum of the bits in A."""
         return jnp.zeros((1, self.d)).at[0, self.where].set(1 / math.sqrt(self.k))
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Both labels are equally likely, since k is odd."""
+        """½: both labels are equally likely, since k is odd."""
         return jnp.asarray(0.5)
 
 
 class EqualBits(Family):
-    """A random choice of the k bits."""
+    """Random choice of the k bits."""
 
     d: int = eqx.field(static=True, kw_only=True)
     k: int = eqx.field(static=True, kw_only=True)
@@ -102,14 +100,12 @@ class EqualBits(Family):
     def __check_init__(self) -> None:
         require(
             isinstance(self.k, int) and self.k % 2 == 1,
-            f"k must be odd, so that both labels are equally likely, but k={self.k}.",
+            f"k must be odd, so that both labels are equally likely, got {self.k}.",
         )
-        require(
-            3 <= self.k <= self.d, f"A parity takes 3 ≤ k ≤ d bits, but k={self.k}, d={self.d}."
-        )
+        require(3 <= self.k <= self.d, f"3 ≤ k ≤ d is required, got k={self.k}, d={self.d}.")
         require(
             0 <= self.structured <= 1,
-            f"structured is a share of the inputs, in [0, 1], but is {self.structured}.",
+            f"structured (a fraction) must lie in [0, 1], got {self.structured}.",
         )
 
     @property
@@ -121,7 +117,7 @@ class EqualBits(Family):
 
 
 class CountedBitsTask(Task):
-    """The law of one coordinate, ξ = Σ_{j∈A} z_j/√(k·d): k + 1 atoms."""
+    """Distribution of one coordinate, ξ = Σ_{j∈A} z_j/√(k·d), with k + 1 atoms."""
 
     structured: float | Float[Array, ""]
     d: int = eqx.field(static=True)
@@ -143,18 +139,18 @@ class CountedBitsTask(Task):
 
     def _distribution(self) -> Population:
         minus = np.arange(self.k, -1, -1)  # bits of A that are −1
-        coins = scipy.special.comb(self.k, minus) / 2.0**self.k
+        uniform = scipy.special.comb(self.k, minus) / 2.0**self.k
         equal = np.where((minus == 0) | (minus == self.k), 0.5, 0.0)
         number = jnp.result_type(float)
         return Population(
             jnp.asarray((self.k - 2 * minus)[:, None] / math.sqrt(self.k * self.d), number),
             jnp.asarray(1.0 - 2.0 * (minus % 2), number),
-            (1 - self.structured) * jnp.asarray(coins, number)
+            (1 - self.structured) * jnp.asarray(uniform, number)
             + self.structured * jnp.asarray(equal, number),
         )
 
     def target(self, x: Float[Array, "n 1"]) -> Float[Array, " n"]:
-        """The parity of the number of bits that are −1."""
+        """Return the parity of the number of bits that are −1."""
         minus = jnp.round((self.k - x[:, 0] * math.sqrt(self.k * self.d)) / 2)
         return 1 - 2 * jnp.mod(minus, 2)
 
@@ -164,17 +160,17 @@ class CountedBitsTask(Task):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """Both labels are equally likely, since k is odd."""
+        """½: both labels are equally likely, since k is odd."""
         return jnp.asarray(0.5)
 
 
 class CountedBits(Family):
-    """What a network sees of `EqualBits` once its weights are the same on all bits of A and zero
-    elsewhere.
+    """`EqualBits` as a function of the number of ones in A.
 
-    The coordinate is that along the unit vector of A, so gradient descent on a weight of it, a bias
-    and a second layer is gradient descent on d bits for as long as the weights stay of this form,
-    and on the exact law they do.
+    This is the view of a network whose weights are equal on all bits of A and zero elsewhere. The
+    coordinate is that along the unit vector of A. Gradient descent on its weight, a bias and a
+    second layer equals gradient descent on d bits as long as the weights keep this form. On the
+    exact distribution they do.
     """
 
     d: int = eqx.field(static=True, kw_only=True)
@@ -182,12 +178,12 @@ class CountedBits(Family):
     structured: float = eqx.field(converter=float, default=0.5, kw_only=True)
 
     def __check_init__(self) -> None:
-        EqualBits(d=self.d, k=self.k, structured=self.structured)  # the same numbers are wrong
+        EqualBits(d=self.d, k=self.k, structured=self.structured)  # the same constraints apply
 
     @property
     def dimension(self) -> int:
         return 1
 
     def task(self, *, key: PRNGKeyArray) -> CountedBitsTask:
-        """There is no secret left."""
+        """Return the only task; the choice of A does not matter."""
         return CountedBitsTask(self.structured, self.d, self.k)

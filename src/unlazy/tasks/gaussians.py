@@ -22,9 +22,7 @@ from unlazy.tasks.base import Batch, Family, Task
 
 
 class CubeMixture(Task):
-    """2^k Gaussians whose centres are the vertices of a cube; neighbouring vertices have opposite
-    labels.
-    """
+    """Mixture of 2^k Gaussians at the vertices of a cube; neighbors have opposite labels."""
 
     axes: Float[Array, "k d"]
     spread: float | Float[Array, ""]
@@ -41,12 +39,15 @@ class CubeMixture(Task):
         return Batch(signs @ self.axes + noise, jnp.prod(signs, axis=1))
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of the nearest vertex: that of the input but for the far tail of the noise."""
+        """Return the label of the nearest vertex.
+
+        It differs from the label of the example only in the far tail of the noise.
+        """
         return jnp.prod(jnp.where(x @ self.axes.T >= 0, 1.0, -1.0), axis=1)
 
     @property
     def features(self) -> Float[Array, "f d"]:
-        """The directions of all 2^k centres."""
+        """Directions of all 2^k centers."""
         k = len(self.axes)
         vertices = np.array(list(itertools.product((-1.0, 1.0), repeat=k)))
         return jnp.asarray(vertices, self.axes.dtype) @ self.axes / math.sqrt(k)
@@ -57,20 +58,18 @@ class CubeMixture(Task):
 
 
 class CubeGaussians(Family):
-    """Random orthonormal axes of the cube."""
+    """Family with random orthonormal axes of the cube."""
 
     d: int = eqx.field(static=True, kw_only=True)
     k: int = eqx.field(static=True, kw_only=True)
     spread: float = eqx.field(converter=float, default=1.0, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(
-            0 < self.k <= self.d, f"k orthonormal axes need 0 < k ≤ d, but k={self.k}, d={self.d}."
-        )
-        require(self.k <= 10, f"All 2^k centres are followed, so k is at most 10, but k={self.k}.")
+        require(0 < self.k <= self.d, f"0 < k ≤ d is required, got k={self.k}, d={self.d}.")
+        require(self.k <= 10, f"k must be at most 10 (2^k centers are tracked), got {self.k}.")
         require(
             self.spread >= 0,
-            f"spread is a standard deviation and cannot be negative, but is {self.spread}.",
+            f"spread (a standard deviation) must not be negative, got {self.spread}.",
         )
 
     @property

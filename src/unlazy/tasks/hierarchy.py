@@ -1,11 +1,10 @@
-"""Hierarchies: a simple base signal and, of smaller size, a function of it. Labels are the real
-vectors
+"""Hierarchical targets: a simple base signal plus a smaller composite of it. Labels are
 
     y = H(x) = β·F(x) + α·G(F(x)),   F: R^d → R^k,   G: R^k → R^k.
 
-Three forms: pairwise products of signs under a product of four of them (`PairHierarchy`, the
-experiments), k coordinates under their product, beside coordinates of any law (`HardInstance`, the
-lower bounds), and networks of smooth neurons (`SmoothHierarchy`, the concept class).
+- `PairHierarchy` (experiments): pairwise products of signs, and a product of four of them.
+- `HardInstance` (lower bounds): k coordinates and their product; other coordinates are arbitrary.
+- `SmoothHierarchy` (concept class): networks of smooth neurons.
 
 Reference: allenzhu2019, Eq. (2.2), Sections 5, 7 and 8.1.
 """
@@ -27,12 +26,12 @@ from unlazy.core.series import series_of
 from unlazy.tasks.base import Batch, Family, Task
 
 Background = Literal["uniform", "constant", "tied", "biased"]
-#: Points of a fixed sample by which the spread of a smooth hierarchy is found.
-SPREAD_POINTS = 1 << 16
+#: Size of the fixed sample that estimates the variance of a smooth hierarchy.
+VARIANCE_POINTS = 1 << 16
 
 
 class HierarchyTask(Task):
-    """H = β·F + α·G(F) on inputs of some law."""
+    """Target H = β·F + α·G(F)."""
 
     alpha: Float[Array, ""]
     beta: Float[Array, ""]
@@ -43,11 +42,11 @@ class HierarchyTask(Task):
 
     @abstractmethod
     def base_signal(self, x: Float[Array, "n d"]) -> Float[Array, "n k"]:
-        """F(x)."""
+        """Return F(x)."""
 
     @abstractmethod
     def composite(self, h: Float[Array, "n k"]) -> Float[Array, "n k"]:
-        """G(h)."""
+        """Return G(h)."""
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         x = self.inputs(n, key)
@@ -59,8 +58,8 @@ class HierarchyTask(Task):
 
 
 def _check_sizes(alpha: float, beta: float) -> None:
-    require(alpha >= 0 and beta >= 0, f"α and β must be ≥ 0, but are {alpha} and {beta}.")
-    require(alpha + beta > 0, "α and β are both 0: there is nothing to learn.")
+    require(alpha >= 0 and beta >= 0, f"alpha and beta must be ≥ 0, got {alpha} and {beta}.")
+    require(alpha + beta > 0, "alpha and beta must not both be 0; there is nothing to learn.")
 
 
 class PairHierarchyTask(HierarchyTask):
@@ -94,17 +93,17 @@ class PairHierarchyTask(HierarchyTask):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """k·(β² + α²): all products have mean zero and are orthogonal to each other."""
+        """k·(β² + α²), since all products have mean zero and are orthogonal."""
         return (self.dimension // 2) * (self.beta**2 + self.alpha**2)
 
 
 class PairHierarchy(Family):
-    """x uniform in {±1}^d, F the k = d/2 products of pairs, G_i = (−1)^i times the product of the
-    first `order` of them.
+    """Products F of d/2 pairs of uniform signs, and a product G of the first `order` of them.
 
-    The paper pairs neighbours; here the pairs are drawn, which is the same for every learner whose
-    law does not know the order of coordinates. Where nothing of α·G(F) is learned, the squared
-    error is k·α².
+    x is uniform in {±1}^d, k = d/2, and G_i = (−1)^i·F₁⋯F_order. The paper pairs adjacent
+    coordinates. Here the pairs are random, which is equivalent for every learner that
+    is invariant to permutations of coordinates. If nothing of α·G(F) is learned, the
+    squared error is k·α².
     """
 
     d: int = eqx.field(static=True, default=30, kw_only=True)
@@ -115,11 +114,11 @@ class PairHierarchy(Family):
     def __check_init__(self) -> None:
         require(
             isinstance(self.d, int) and self.d > 0 and self.d % 2 == 0,
-            f"d must be an even number, but is {self.d!r}.",
+            f"d must be a positive even integer, got {self.d!r}.",
         )
         require(
             2 <= self.order <= self.d // 2,
-            f"order lies between 2 and the {self.d // 2} products, but is {self.order}.",
+            f"order must lie between 2 and d/2 = {self.d // 2}, got {self.order}.",
         )
         _check_sizes(self.alpha, self.beta)
 
@@ -143,7 +142,7 @@ class PairHierarchy(Family):
 class HardInstanceTask(HierarchyTask):
     """F(x) = √d·(x_{i₁}, …, x_{i_k}); G(h) = (Π_j h_j, …, Π_j h_j).
 
-    Indices are among the first d₁ coordinates, which are fair signs/√d.
+    The indices are among the first d₁ coordinates, which are uniform signs divided by √d.
     """
 
     where: Int[Array, " k"]
@@ -189,11 +188,10 @@ class HardInstanceTask(HierarchyTask):
 
 
 class HardInstance(Family):
-    """The class (7.1): k hidden ones of the first d₁ (`fair`) coordinates and their product; the
-    other coordinates have any law.
+    """Class (7.1): k of the first d₁ (`fair`) coordinates and their product.
 
-    `background`: of those others, "uniform" fair signs, one "constant", all "tied" to one sign, or
-    signs that are + nine times in ten.
+    `background` is the distribution of the other coordinates: "uniform" signs, "constant", "tied"
+    (all equal to one sign), or "biased" (+ with probability 0.9).
     """
 
     d: int = eqx.field(static=True, default=30, kw_only=True)
@@ -206,7 +204,7 @@ class HardInstance(Family):
     def __check_init__(self) -> None:
         require(
             2 <= self.k <= self.d1 <= self.d,
-            f"2 ≤ k ≤ d₁ ≤ d is asked, but k={self.k}, d₁={self.d1}, d={self.d}.",
+            f"2 ≤ k ≤ d₁ ≤ d is required, got k={self.k}, d₁={self.d1}, d={self.d}.",
         )
         known = get_args(Background)
         require_one_of("background", self.background, known)
@@ -214,7 +212,7 @@ class HardInstance(Family):
 
     @property
     def d1(self) -> int:
-        """The number of fair coordinates."""
+        """Number of coordinates that are uniform signs."""
         return self.d if self.fair is None else self.fair
 
     @property
@@ -233,7 +231,7 @@ class HardInstance(Family):
 
 
 class RealParityTask(HierarchyTask):
-    """The composite signal alone: y = Π_j √d·x_{i_j}, one real number."""
+    """Composite signal alone: y = Π_j √d·x_{i_j}, one real number."""
 
     where: Int[Array, " k"]
     d: int = eqx.field(static=True)
@@ -268,7 +266,8 @@ class RealParityTask(HierarchyTask):
 
 
 class RealParity(Family):
-    """A parity of k hidden coordinates of x ∈ {±1/√d}^d as a real number, learned by squared error:
+    """Parity of k hidden coordinates of x ∈ {±1/√d}^d as a real-valued target.
+
     Section 8.2 has k = 6.
     """
 
@@ -276,7 +275,7 @@ class RealParity(Family):
     k: int = eqx.field(static=True, default=6, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(2 <= self.k <= self.d, f"2 ≤ k ≤ d is asked, but k={self.k}, d={self.d}.")
+        require(2 <= self.k <= self.d, f"2 ≤ k ≤ d is required, got k={self.k}, d={self.d}.")
 
     @property
     def dimension(self) -> int:
@@ -292,8 +291,9 @@ class RealParity(Family):
 
 
 class SmoothHierarchyTask(HierarchyTask):
-    """F_r(x) = Σ_i a_{r,i}·φ(⟨w_{r,i}, x⟩) and G_r(h) = Σ_i c_{r,i}·ψ(⟨v_{r,i}, h⟩) on the unit
-    sphere.
+    """F_r(x) = Σ_i a_{r,i}·φ(⟨w_{r,i}, x⟩), G_r(h) = Σ_i c_{r,i}·ψ(⟨v_{r,i}, h⟩).
+
+    Inputs are uniform on the unit sphere.
     """
 
     w: Float[Array, "k p d"]
@@ -328,24 +328,23 @@ class SmoothHierarchyTask(HierarchyTask):
 
     @property
     def features(self) -> Float[Array, "f d"]:
-        """The directions of the base signal."""
+        """Directions of the base signal."""
         rows = self.w.reshape(-1, self.dimension)
         result: Array = rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
         return result
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """The variance of the target on `SPREAD_POINTS` fixed points: it has no closed form."""
-        y = self.draw(SPREAD_POINTS, jax.random.key(0)).y
+        """Variance of the target on `VARIANCE_POINTS` fixed points; there is no closed form."""
+        y = self.draw(VARIANCE_POINTS, jax.random.key(0)).y
         return jnp.sum(jnp.var(y, axis=0))
 
 
 class SmoothHierarchy(Family):
-    """Concept 1: `p` inner and `q` outer neurons for each of k outputs, weights of norm 1/√2,
-    coefficients uniform in [−1, 1].
+    """Concept 1: `p` inner and `q` outer neurons per output, for k outputs.
 
-    `inner` and `outer` name smooth functions (`SERIES`). F is not scaled to norm one, as Concept 2
-    allows.
+    Weights have norm 1/√2, coefficients are uniform in [−1, 1]. `inner` and `outer` name smooth
+    functions (`SERIES`). F is not normalized, as Concept 2 allows.
     """
 
     d: int = eqx.field(static=True, default=20, kw_only=True)
@@ -360,7 +359,7 @@ class SmoothHierarchy(Family):
     def __check_init__(self) -> None:
         require(
             min(self.d, self.k, self.p, self.q) > 0,
-            f"d, k, p and q must be positive, but are {self.d}, {self.k}, {self.p}, {self.q}.",
+            f"d, k, p and q must be positive, got {self.d}, {self.k}, {self.p}, {self.q}.",
         )
         series_of(self.inner)
         series_of(self.outer)

@@ -1,5 +1,4 @@
-"""Functions of a few hidden coordinates: the label is the sign of a polynomial in k of the d
-coordinates of the input.
+"""Multi-index functions: the label is the sign of a polynomial in k of the d input coordinates.
 
     z uniform in {±1}^d, or z ~ N(0, I);   u = (z_i)_{i ∈ A}, |A| = k;
     y = sign g(u),   g(u) = Σ_S c_S·Π_{j∈S} u_j;   x = z·R
@@ -39,44 +38,43 @@ from unlazy.tasks.spectrum import (
 InputDistribution = Literal["cube", "gaussian"]
 Terms = tuple[tuple[float, tuple[int, ...]], ...]
 
-#: Up to so many dimensions the whole cube is listed where its exact law is asked for.
+#: Maximum dimension for which the exact distribution on the cube is listed.
 LISTED = 14
 #: g(u) = −u₀u₁.
 XOR: Terms = ((-1.0, (0, 1)),)
 
 
 def product(k: int) -> Terms:
-    """g(u) = u₀⋯u_{k−1}: the parity of k coordinates, of leap k."""
+    """Return g(u) = u₀⋯u_{k−1}, the parity of k coordinates, with leap k."""
     return ((1.0, tuple(range(k))),)
 
 
 def staircase(*sizes: int) -> Terms:
-    """g(u) = u_{S₁} + u_{S₁∪S₂} + …, where each stair adds so many new coordinates; the leap is the
-    greatest stair.
+    """Return g(u) = u_{S₁} + u_{S₁∪S₂} + …, where step i adds `sizes[i]` new coordinates.
 
-    `staircase(1, 1, 1)` is u₀ + u₀u₁ + u₀u₁u₂. The number of stairs is odd, so that the sum is
-    never zero and each stair can decide.
+    `staircase(1, 1, 1)` is u₀ + u₀u₁ + u₀u₁u₂. The leap is the largest step. The number of steps is
+    odd, so that the sum is never zero and each term can determine the sign.
     """
     require(
         len(sizes) % 2 == 1,
-        f"A staircase has an odd number of stairs, but {len(sizes)} were given.",
+        f"A staircase needs an odd number of steps, got {len(sizes)}.",
     )
     ends = np.cumsum(sizes)
     return tuple((1.0, tuple(range(end))) for end in map(int, ends))
 
 
 def variables(polynomial: Terms) -> int:
-    """Number k of coordinates."""
+    """Return the number k of coordinates."""
     return 1 + max(j for _, subset in polynomial for j in subset)
 
 
 def evaluate(polynomial: Terms, u: Float[Array, "n k"]) -> Float[Array, " n"]:
-    """g(u)."""
+    """Return g(u)."""
     return sum(c * jnp.prod(u[:, np.array(subset)], axis=1) for c, subset in polynomial)  # type: ignore[return-value]
 
 
 def _principal(polynomial: Terms) -> Float[np.ndarray, "f k"]:
-    """The directions that matter: eigenvectors of a quadratic form, or the coordinates."""
+    """Return the relevant directions: eigenvectors of a quadratic form, or the coordinates."""
     k = variables(polynomial)
     if any(len(subset) != 2 for _, subset in polynomial):
         return np.eye(k)
@@ -89,7 +87,7 @@ def _principal(polynomial: Terms) -> Float[np.ndarray, "f k"]:
 
 
 class MultiIndexTask(Task):
-    """A polynomial's sign on known coordinates of a cube or Gaussian law, by axes or rotated."""
+    """Sign of a polynomial in known coordinates, axis-aligned or rotated."""
 
     where: Int[Array, " k"]
     rotation: Float[Array, "d d"] | None
@@ -119,7 +117,7 @@ class MultiIndexTask(Task):
 
     @property
     def population(self) -> Callable[[], Population] | None:
-        """All points of a cube of few dimensions; None elsewhere."""
+        """All points of the cube if d ≤ `LISTED`, otherwise None."""
         return self._cube if self.distribution == "cube" and self.d <= LISTED else None
 
     def _cube(self) -> Population:
@@ -128,7 +126,7 @@ class MultiIndexTask(Task):
 
     @property
     def coordinates(self) -> Float[Array, "k d"]:
-        """The directions u_j = ⟨coordinates_j, x⟩ of the hidden coordinates."""
+        """Directions of the hidden coordinates, u_j = ⟨coordinates_j, x⟩."""
         axes = jax.nn.one_hot(self.where, self.d)
         return axes if self.rotation is None else axes @ self.rotation
 
@@ -138,8 +136,9 @@ class MultiIndexTask(Task):
 
     @property
     def features(self) -> Float[Array, "f d"]:
-        """For XOR μ₁/√2 (label +1) and μ₂/√2 (label −1), the principal axes of a quadratic form;
-        otherwise the hidden coordinates.
+        """Principal axes of a quadratic form, otherwise the hidden coordinates.
+
+        For XOR they are μ₁/√2 (label +1) and μ₂/√2 (label −1).
         """
         return jnp.asarray(_principal(self.polynomial), self.coordinates.dtype) @ self.coordinates
 
@@ -159,11 +158,10 @@ class MultiIndexTask(Task):
 
 @renamed_parameters(law="distribution")
 class MultiIndex(Family):
-    """A random choice of coordinates and, if `rotated`, a random orthogonal map of the inputs.
+    """Random choice of coordinates and, if `rotated`, a random rotation of the inputs.
 
-    `where` fixes the coordinates instead, as the first two in the paper. On Gaussian inputs only
-    polynomials are taken whose sign a flip of some coordinates reverses: both labels are then
-    equally likely.
+    `where` fixes the coordinates, as the first two in the paper. On Gaussian inputs the polynomial
+    must be odd under some sign flip of coordinates, so that both labels are equally likely.
     """
 
     d: int = eqx.field(static=True, kw_only=True)
@@ -181,13 +179,13 @@ class MultiIndex(Family):
         )
         require(
             all(len(set(subset)) == len(subset) for _, subset in self.polynomial),
-            "A term may hold each coordinate once.",
+            "A term may contain each coordinate only once.",
         )
         k = variables(self.polynomial)
-        require(k <= 12, f"polynomial may have at most 12 coordinates, but has {k}.")
+        require(k <= 12, f"polynomial may have at most 12 coordinates, got {k}.")
         require(
             isinstance(self.d, int) and self.d >= k,
-            f"d must be a whole number ≥ {k}, the polynomial's coordinates, but is {self.d!r}.",
+            f"d must be an integer ≥ {k}, the number of coordinates of polynomial, got {self.d!r}.",
         )
         require_one_of("distribution", self.distribution, get_args(InputDistribution))
         require(
@@ -196,13 +194,13 @@ class MultiIndex(Family):
                 len(set(self.where)) == len(self.where) == k
                 and all(0 <= i < self.d for i in self.where)
             ),
-            f"where must name {k} different coordinates below d={self.d}, but is {self.where}.",
+            f"where must contain {k} distinct coordinates below d={self.d}, got {self.where}.",
         )
         points = corners(k)
         values = sum(c * np.prod(points[:, list(subset)], axis=1) for c, subset in self.polynomial)
         require(
             bool(np.all(np.abs(values) > 1e-9)),
-            "The polynomial is zero at a corner of the cube, where the label is not defined.",
+            "polynomial must not be zero at any corner of the cube.",
         )
         if self.distribution == "gaussian":
             flips = [
@@ -211,8 +209,7 @@ class MultiIndex(Family):
             ]
             require(
                 any(flips),
-                "On Gaussian inputs the polynomial must change its sign with some flip of "
-                "coordinates.",
+                "On Gaussian inputs polynomial must be odd under some sign flip of coordinates.",
             )
 
     @property
@@ -221,9 +218,7 @@ class MultiIndex(Family):
 
     @property
     def spectrum(self) -> Spectrum:
-        """Fourier or Hermite coefficients of the label in the hidden coordinates; Hermite ones up
-        to degree k + 2.
-        """
+        """Fourier or Hermite coefficients of the label (Hermite up to degree k + 2)."""
         k = variables(self.polynomial)
 
         def label(u: np.ndarray) -> np.ndarray:
@@ -238,12 +233,12 @@ class MultiIndex(Family):
 
     @property
     def leap(self) -> int:
-        """The leap of the label in its own coordinates."""
+        """Leap of the label in the hidden coordinates."""
         return leap(self.spectrum)
 
     @property
     def information_exponent(self) -> int:
-        """The least degree of a non-constant part of the label."""
+        """Smallest degree of a non-constant part of the label."""
         return information_exponent(self.spectrum)
 
     def task(self, *, key: PRNGKeyArray) -> MultiIndexTask:

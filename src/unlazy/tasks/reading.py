@@ -1,6 +1,4 @@
-"""Files that people bring: what libraries say of a broken one becomes one sentence, and no other
-error comes out.
-"""
+"""Error handling for user files: any failure of a reader becomes one readable message."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from pathlib import Path
 
 from unlazy.core.errors import BadInput
 
-#: What readers raise where bytes are not what they should be; a RuntimeError is an archive that
-#: asks for a password.
+#: Exceptions of readers on invalid content; RuntimeError is raised by encrypted archives.
 BROKEN = (
     *(
         OSError,
@@ -34,20 +31,20 @@ BROKEN = (
 
 
 @contextlib.contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
-    """Raise `BadInput` where the file cannot be read as what it should be."""
+def reading(path: Path, expected: str) -> Iterator[None]:
+    """Raise `BadInput` if the file cannot be read in the expected format."""
     try:
         yield
     except BadInput:
         raise
     except BROKEN as error:
-        raise unreadable(path, what, error) from error
+        raise unreadable(path, expected, error) from error
 
 
-def unreadable(path: Path, what: str, error: Exception) -> BadInput:
-    """The sentence."""
-    told = " ".join(str(error).split())
+def unreadable(path: Path, expected: str, error: Exception) -> BadInput:
+    """Return the error for an unreadable file."""
+    reason = " ".join(str(error).split())
     return BadInput(
-        f"{path} cannot be read as {what}; it may be truncated or another kind of file "
-        f"({type(error).__name__}: {told})."
+        f"{path} cannot be read as {expected}; it may be truncated or another kind of file "
+        f"({type(error).__name__}: {reason})."
     )

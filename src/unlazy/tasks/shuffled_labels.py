@@ -1,4 +1,4 @@
-"""Any family with labels that say nothing: the world in which nothing can be learned."""
+"""Tasks with shuffled labels, on which nothing can be learned."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from unlazy.tasks.base import Batch, Data, Family, Population, Sampler
 
 
 class ShuffledLabels(Family):
-    """A family of which learners see inputs with the labels of other inputs. Probes see the task as
-    it is.
+    """Family whose samplers return shuffled labels; probes use the original task.
 
-    Labels keep their shares, and are independent of the inputs. In a law of listed points, each
-    point has both labels.
+    Labels keep their frequencies and are independent of the inputs. In a population of listed
+    points, each point has both labels.
     """
 
     KEY = "Relabelled"
@@ -54,16 +53,16 @@ class ShuffledLabels(Family):
         return self.family.task(key=key)
 
     def handed(self, task: Data) -> Sampler:
-        """A sampler whose labels belong to other inputs."""
+        """Return a sampler with shuffled labels."""
         sampler = self.family.handed(task)
         population, null = sampler.population, None
         if population is not None:
-            found = eqx.filter_eval_shape(population)
+            original = eqx.filter_eval_shape(population)
             null = (
                 _ShuffledPopulation(population)
-                if isinstance(found, Population)
+                if isinstance(original, Population)
                 else _Unlabeled(population)
-                if hasattr(found, "unlabelled")
+                if hasattr(original, "unlabeled")
                 else None
             )
         return Sampler(
@@ -87,22 +86,22 @@ class _ShuffledDraw(eqx.Module):
 
 
 class _ShuffledPopulation(eqx.Module):
-    """A law of signs in which each point has both labels, with the shares that they have in all."""
+    """Population in which each point has both labels with their marginal probabilities."""
 
     population: Callable[[], Any]
 
     def __call__(self) -> Population:
-        found = self.population()
-        positive = jnp.sum(jnp.where(found.y > 0, found.weight, 0))
-        y = jnp.concatenate([jnp.ones_like(found.y), -jnp.ones_like(found.y)])
-        weight = jnp.concatenate([found.weight * positive, found.weight * (1 - positive)])
-        return Population(jnp.concatenate([found.x, found.x]), y, weight)
+        original = self.population()
+        positive = jnp.sum(jnp.where(original.y > 0, original.weight, 0))
+        y = jnp.concatenate([jnp.ones_like(original.y), -jnp.ones_like(original.y)])
+        weight = jnp.concatenate([original.weight * positive, original.weight * (1 - positive)])
+        return Population(jnp.concatenate([original.x, original.x]), y, weight)
 
 
 class _Unlabeled(eqx.Module):
-    """A law that knows itself what it is where labels say nothing."""
+    """Population that defines its own version with independent labels."""
 
     population: Callable[[], Any]
 
     def __call__(self) -> Any:
-        return self.population().unlabelled
+        return self.population().unlabeled

@@ -1,9 +1,8 @@
-"""How far a function hides its coordinates: Fourier and Hermite support, information exponent and
-leap.
+"""Fourier and Hermite support, information exponent and leap of a function of few coordinates.
 
-A function of a few coordinates is a sum of basis functions χ_α, α = (degree in each coordinate): on
-the cube products of signs (degrees 0 and 1), for Gaussian inputs products of Hermite polynomials.
-The information exponent is the least degree of a non-constant part. The leap is the greatest number
+Such a function is a sum of basis functions χ_α, α = (degree in each coordinate): on the cube
+products of signs (degrees 0 and 1), for Gaussian inputs products of Hermite polynomials. The
+information exponent is the smallest degree of a non-constant part. The leap is the largest number
 of new degrees that must be found at once, in the best order: min over orders of max_i Σ_{j new in
 α_i} α_ij.
 
@@ -29,37 +28,37 @@ Spectrum = dict[Index, float]
 
 
 def corners(k: int) -> Float[np.ndarray, "2**{k} {k}"]:
-    """All 2^k points of the cube {±1}^k."""
+    """Return all 2^k points of the cube {±1}^k."""
     return np.array(list(itertools.product((1.0, -1.0), repeat=k)))
 
 
 def cube_spectrum(values: Float[np.ndarray, " p"]) -> Spectrum:
-    """Fourier coefficients E[f(u)·Π_{j∈S} u_j] of a function given at all `corners`, exact zeros
-    left out.
+    """Return the nonzero Fourier coefficients E[f(u)·Π_{j∈S} u_j].
+
+    `values` are those of f at all `corners`.
     """
     k = round(math.log2(len(values)))
     points = corners(k)
-    found = {}
+    spectrum = {}
     for index in itertools.product((0, 1), repeat=k):
         coefficient = float(np.mean(values * np.prod(points ** np.array(index), axis=1)))
         if abs(coefficient) > 1e-12:
-            found[index] = coefficient
-    return found
+            spectrum[index] = coefficient
+    return spectrum
 
 
 def gaussian_spectrum(
     function: Callable[[np.ndarray], np.ndarray], k: int, degree: int, *, nodes: int = 32
 ) -> Spectrum:
-    """Coefficients E[f(u)·Π_j h_{α_j}(u_j)], |α| ≤ degree, with normalised Hermite polynomials h,
-    by Gauss quadrature.
+    """Return the coefficients E[f(u)·Π_j h_{α_j}(u_j)], |α| ≤ degree, by Gauss quadrature.
 
-    The nodes are symmetric, so that what vanishes by a symmetry of signs vanishes exactly; what is
-    below 1e-6 is left out. Functions with jumps are integrated to about a percent, which serves to
-    tell zero from the rest.
+    h are normalized Hermite polynomials. The nodes are symmetric, so that coefficients that vanish
+    by a sign symmetry vanish exactly; coefficients below 1e-6 are omitted. Functions with jumps are
+    integrated to about one percent, enough to separate zero from nonzero.
     """
     require(
         nodes**k <= 2**24,
-        f"{nodes} nodes in each of {k} coordinates are too many: at most 2²⁴ points are meant.",
+        f"nodes^k must be at most 2²⁴, got {nodes}^{k}.",
     )
     node, weight = np.polynomial.hermite_e.hermegauss(nodes)
     weight = weight / np.sum(weight)
@@ -75,7 +74,7 @@ def gaussian_spectrum(
         ]
         for j in range(k)
     ]
-    found = {}
+    spectrum = {}
     for index in itertools.product(range(degree + 1), repeat=k):
         if sum(index) <= degree:
             norm = math.sqrt(math.prod(math.factorial(n) for n in index))
@@ -83,31 +82,30 @@ def gaussian_spectrum(
                 float(np.sum(values * math.prod(basis[j][n] for j, n in enumerate(index)))) / norm
             )
             if abs(coefficient) > 1e-6:
-                found[index] = coefficient
-    return found
+                spectrum[index] = coefficient
+    return spectrum
 
 
 def information_exponent(support: Iterable[Index]) -> int:
-    """The least degree of a non-constant part; 0 where there is none."""
+    """Return the smallest degree of a non-constant part, or 0 if there is none."""
     return min((sum(index) for index in support if any(index)), default=0)
 
 
 def leap(support: Iterable[Index]) -> int:
-    """The leap.
+    """Return the leap.
 
-    Taking the cheapest next part first is the best order, since every part found only makes the
-    others cheaper.
+    Adding the cheapest next part first is optimal, since every part only makes the others cheaper.
     """
-    waiting = [index for index in support if any(index)]
+    remaining = [index for index in support if any(index)]
     known: set[int] = set()
-    greatest = 0
-    while waiting:
+    largest = 0
+    while remaining:
         cost, index = min(
-            (sum(n for j, n in enumerate(index) if j not in known), index) for index in waiting
+            (sum(n for j, n in enumerate(index) if j not in known), index) for index in remaining
         )
-        greatest = max(greatest, cost)
+        largest = max(largest, cost)
         known |= {j for j, n in enumerate(index) if n}
-        waiting = [
-            other for other in waiting if any(n and j not in known for j, n in enumerate(other))
+        remaining = [
+            other for other in remaining if any(n and j not in known for j, n in enumerate(other))
         ]
-    return greatest
+    return largest

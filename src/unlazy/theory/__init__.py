@@ -1,4 +1,4 @@
-"""Numbers from theorems; and functions of signs, exactly: see `BooleanFunction`."""
+"""Quantities from theorems, and exact analysis of Boolean functions (`BooleanFunction`)."""
 
 from unlazy.theory.walsh import (
     BooleanFunction,

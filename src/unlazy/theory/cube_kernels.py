@@ -1,5 +1,4 @@
-"""Kernel ridge regression on the cube, predicted: eigenvalues of dot-product kernels by degree,
-learning curves, sample sizes.
+"""Predicted kernel ridge regression on the cube: eigenvalues, learning curves, sample sizes.
 
 A kernel k(x, z) = κ(⟨x, z⟩/d) on {±1}^d has the products of k coordinates as eigenfunctions, all
 C(d, k) of them with one eigenvalue
@@ -7,11 +6,11 @@ C(d, k) of them with one eigenvalue
     λ_k = E[κ(S_d/d)·φ_k],   φ_k = Krawtchouk polynomial / C(d, k),
     equally λ_k = E[(½δ)^k κ(S_{d−k}/d)],
 
-where S_n is a sum of n fair signs and δκ(t) = κ(t + 1/d) − κ(t − 1/d). From the eigenvalues follows
-the learning curve in closed form (deterministic equivalent): with κ* from n = Σ_k C(d, k)·λ_k/(λ_k
-+ κ*) + ridge/κ* and L_k = λ_k/(λ_k + κ*), the part of degree k is learned to the share L_k, and MSE
-= Σ_k b_k(1 − L_k)²·n/(n − Σ_k C(d, k)L_k²), where b_k is the target's weight at degree k. What is
-not bias is Gaussian noise.
+where S_n is a sum of n uniform signs and δκ(t) = κ(t + 1/d) − κ(t − 1/d). The learning curve has a
+closed form (deterministic equivalent). Let κ* solve n = Σ_k C(d, k)·λ_k/(λ_k + κ*) + ridge/κ*.
+Then the fraction L_k = λ_k/(λ_k + κ*) of the part of degree k is learned, and MSE =
+Σ_k b_k(1 − L_k)²·n/(n − Σ_k C(d, k)L_k²), where b_k is the target's weight at degree k. The error
+beyond the bias is modeled as Gaussian noise.
 
 Reference: Simon, Dickens, Karkada, DeWeese, The eigenlearning framework, 2023; Canatar, Bordelon,
 Pehlevan, 2021.
@@ -39,16 +38,14 @@ from unlazy.tasks.base import Family
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.spectrum import Spectrum, corners
 
-#: Degrees whose eigenvalues are computed one by one; the trace of all higher ones is known exactly
-#: and enters as a ridge.
+#: Maximum degree with its own eigenvalue. The exact trace of all higher degrees acts as a ridge.
 DEGREES = 5
 
 
 def profile(kernel: ProductKernel, t: Float[np.ndarray, " n"], d: int) -> Float[np.ndarray, " n"]:
-    """κ(t) for inputs with ‖x‖² = d."""
-    padded = np.zeros(
-        max(256, 1 << (len(t) - 1).bit_length())
-    )  # few shapes, so that few programs are compiled
+    """Return κ(t) for inputs with ‖x‖² = d."""
+    # Padding to few shapes limits the number of compiled programs.
+    padded = np.zeros(max(256, 1 << (len(t) - 1).bit_length()))
     padded[: len(t)] = t
     with jax.enable_x64(True):
         return np.asarray(_profile(kernel, jnp.asarray(padded), jnp.asarray(float(d))))[: len(t)]
@@ -62,12 +59,12 @@ def _profile(
     return kernel.of_products(t[:, None] * d, square, square, d)[:, 0]
 
 
-def _sign_sums(n: int, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a sum of n fair signs and their probabilities, in double precision."""
+def _sign_sums(n: int, max_values: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of a sum of n uniform signs and their probabilities."""
     reach = min(n, math.ceil(6 * math.sqrt(n)) + 8)
     ups = np.arange((n - reach) // 2, (n + reach) // 2 + 1)
-    if len(ups) > 2 * most:  # finer than needed: every so many values stand for their neighbours
-        ups = ups[:: max(1, len(ups) // most)]
+    if len(ups) > 2 * max_values:  # a coarser grid suffices
+        ups = ups[:: max(1, len(ups) // max_values)]
     weight = np.exp(scipy.stats.binom.logpmf(ups, n, 0.5))
     return 2.0 * ups - n, weight / np.sum(weight)
 
@@ -75,27 +72,29 @@ def _sign_sums(n: int, most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
 def krawtchouk_eigenvalues(
     kernel: ProductKernel, d: int, degrees: int
 ) -> Float[np.ndarray, " {degrees}+1"]:
-    """λ_0 … λ_degrees by the recursion (d − k)·φ_{k+1} = (d − 2j)·φ_k − k·φ_{k−1}, to an absolute
-    error of about 1e-16·κ(1).
+    """Return λ_0 … λ_degrees by the Krawtchouk recursion.
+
+    The recursion is (d − k)·φ_{k+1} = (d − 2j)·φ_k − k·φ_{k−1}. The absolute error is about
+    1e-16·κ(1).
     """
     j = np.arange(d + 1)
     values = np.exp(scipy.stats.binom.logpmf(j, d, 0.5)) * profile(kernel, (d - 2 * j) / d, d)
     before, now = np.zeros(d + 1), np.ones(d + 1)
-    found = []
+    result = []
     for k in range(degrees + 1):
-        found.append(float(np.sum(values * now)))
+        result.append(float(np.sum(values * now)))
         if k < d:
             before, now = now, ((d - 2 * j) * now - k * before) / (d - k)
-    return np.array(found)
+    return np.array(result)
 
 
 def smooth_eigenvalues(
     kernel: ProductKernel, d: int, degrees: int
 ) -> Float[np.ndarray, " {degrees}+1"]:
-    """λ_0 … λ_degrees without cancellation, for many dimensions: d^{−k}·E κ^{(k)}(t), t·d = S_{d−k}
-    plus k uniform numbers in [−1, 1].
+    """Return λ_0 … λ_degrees without cancellation, for large d.
 
-    The derivatives are those of a Chebyshev series of κ where t has its mass, |t| ≤ 8/√d. The
+    λ_k = d^{−k}·E κ^{(k)}(t), where t·d is S_{d−k} plus k uniform numbers in [−1, 1]. The
+    derivatives are those of a Chebyshev series of κ on |t| ≤ 8/√d, where t is concentrated. The
     uniform numbers enter by their variance, which leaves a relative error of order k/d².
     """
     reach = min(0.6, 8 / math.sqrt(d))
@@ -103,43 +102,43 @@ def smooth_eigenvalues(
     series = np.polynomial.Chebyshev.fit(
         nodes, profile(kernel, nodes, d), 28, domain=[-reach, reach]
     )
-    found = []
+    values = []
     for k in range(degrees + 1):
         total, weight = _sign_sums(d - k)
         t = total * math.sqrt((d - k + k / 3) / (d - k)) / d
-        found.append(
+        values.append(
             float(np.sum(weight * series.deriv(k)(t) if k else weight * series(t))) / float(d) ** k
         )
-    return np.array(found)
+    return np.array(values)
 
 
 @functools.lru_cache(maxsize=256)
 def eigenvalues(
     kernel: ProductKernel, d: int, degrees: int = DEGREES
 ) -> Float[np.ndarray, " degrees"]:
-    """λ_0, λ_1, … by degree, each by the formula that is more exact: the recursion, or where it
-    cancels the smooth one.
+    """Return λ_0, λ_1, … by degree.
+
+    Uses the recursion for d ≤ 200 and the smooth formula beyond, where the recursion cancels.
     """
-    require(d > 2, f"The cube needs more than 2 dimensions, but d={d}.")
+    require(d > 2, f"d must be greater than 2, got {d}.")
     degrees = min(degrees, d - 1)
-    found = (
+    values = (
         krawtchouk_eigenvalues(kernel, d, degrees)
         if d <= 200
         else smooth_eigenvalues(kernel, d, degrees)
     )
-    # Parts that vanish by symmetry come out as rounding errors.
-    shares = (
-        found
+    # Eigenvalues that vanish by symmetry are computed as rounding errors.
+    fractions = (
+        values
         * np.array([float(math.comb(d, k)) for k in range(degrees + 1)])
         / profile(kernel, np.ones(1), d)
     )
-    return np.where(shares > 1e-7, found, 0.0)
+    return np.where(fractions > 1e-7, values, 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class LearningCurve:
-    """The predicted learning curve of ridge regression with a kernel on d-dimensional cube data,
-    for a target with the given `spectrum`.
+    """Predicted learning curve of kernel ridge regression on the d-dimensional cube.
 
     `spectrum` has the Fourier coefficients of the ±1 target in its hidden coordinates.
     """
@@ -166,12 +165,12 @@ class LearningCurve:
         return math.exp(scipy.optimize.brentq(surplus, -80.0, 80.0))
 
     def learned(self, n: float) -> Float[np.ndarray, " degrees"]:
-        """L_k: the share of the target's part of degree k that n examples teach."""
+        """Return L_k, the learned fraction of the target's part of degree k."""
         values = self._modes[0]
         return values / (values + self._effective_ridge(n))
 
     def squared_error(self, n: float) -> float:
-        """The mean squared error."""
+        """Return the mean squared error."""
         bias, noise = self._bias_and_noise(n)
         return bias + noise
 
@@ -184,8 +183,10 @@ class LearningCurve:
         return bias, bias * (n / max(n - float(counts @ L**2), 1e-12) - 1)
 
     def error(self, n: float) -> float:
-        """The share of wrong signs: over the hidden coordinates' patterns, the chance that Gaussian
-        noise outweighs the mean prediction.
+        """Return the fraction of wrong signs.
+
+        It is the probability that Gaussian noise outweighs the mean prediction, averaged over the
+        patterns of the hidden coordinates.
         """
         L, noise = self.learned(n), self._bias_and_noise(n)[1]
         points = corners(len(self.spectrum[0][0]))
@@ -198,32 +199,30 @@ class LearningCurve:
         return float(np.mean(scipy.special.ndtr(-label * mean / math.sqrt(max(noise, 1e-300)))))
 
     def sample_size(self, target: float) -> float:
-        """The number of examples at which the error falls to `target`."""
+        """Return the number of examples at which the error falls to `target`."""
         high = 2.0 * self.d
         while self.error(high) > target:
             high *= 1.5
             require(
                 high < 1e18,
-                f"No feasible number of examples brings this kernel to an error of {target}.",
+                f"No feasible number of examples reaches an error of {target} with this kernel.",
             )
         return float(scipy.optimize.brentq(lambda n: self.error(n) - target, 1.0, high, xtol=1e-3))
 
 
 def curve(kernel: ProductKernel, d: int, spectrum: Spectrum, ridge: float = 0.0) -> LearningCurve:
-    """The predicted learning curve."""
+    """Return the predicted learning curve."""
     return LearningCurve(kernel, d, tuple(sorted(spectrum.items())), ridge)
 
 
-#: A ridge so small, in units of k(x, x), that it only keeps the prediction finite where n meets the
-#: number of features.
+#: Ridge, in units of k(x, x), that keeps the prediction finite if n is the number of features.
 RIDGELESS = 1e-6
 
 
 def predicted_examples(family: Family, kernel: Kernel, target: float) -> float | None:
-    """The examples that ridgeless regression with a wide network's kernel is predicted to need for
-    an error; None where theory is silent.
+    """Return the predicted sample size of ridgeless regression with a wide-network kernel.
 
-    It speaks of hidden coordinates on a cube, whose inputs such a learner sees as they are, ±1.
+    The prediction is for functions of hidden coordinates on a cube with inputs ±1; None otherwise.
     """
     if not (
         isinstance(family, MultiIndex)
@@ -235,5 +234,5 @@ def predicted_examples(family: Family, kernel: Kernel, target: float) -> float |
     ridge = RIDGELESS * float(kernel.diagonal(jnp.ones((1, family.d)))[0])
     try:
         return curve(kernel, family.d, family.spectrum, ridge).sample_size(target)
-    except BadInput:  # no number of examples is enough
+    except BadInput:  # no number of examples suffices
         return None

@@ -1,10 +1,10 @@
-"""Local correlation as a diagnostic: will layerwise learning work on a binary data set?
+"""Local correlation as a diagnostic: does layerwise learning work on a binary dataset?
 
-The tree behind the data is not known, so it is guessed. Inputs without correlation with the label
-are set aside. Of the others, those pairs are joined that look like the two inputs of one gate: what
-they tell of the label and of all other inputs goes through one bit. The gate is the one the label
-asks for, and so on, level by level, until one node is left. Half of the examples build the tree,
-the other half judge it.
+The tree behind the data is unknown and is estimated. Inputs uncorrelated with the label are
+removed. Among the others, pairs are joined that behave like the two inputs of one gate: all their
+information about the label and the other inputs passes through one bit. The gate is selected by its
+correlation with the label. This is repeated per level until one node remains. Half of the examples
+build the tree, the other half test it.
 
 This goes beyond malach2019, which assumes that the order of the inputs is known.
 """
@@ -21,8 +21,8 @@ import numpy as np
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.tasks.circuits.circuit import NAMES, TABLE
 
-#: Error on held-out examples up to which a tree counts as found.
-GOOD = 0.05
+#: Maximum held-out error of a recovered tree.
+MAX_ERROR = 0.05
 #: Confidence of the simultaneous intervals.
 CONFIDENCE = 0.95
 
@@ -42,10 +42,10 @@ class Join:
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """The guessed tree and what follows from it. `correlations` are E[x·y] − E[x]·E[y], which count
-    above `slack`.
+    """Estimated tree and its held-out error.
 
-    `error` is that of the tree on held-out examples, `chance` that of the better constant.
+    `correlations` are E[x·y] − E[x]·E[y], significant above `slack`. `error` is the error of the
+    tree on held-out examples, `chance` that of the better constant.
     """
 
     inputs: tuple[str, ...]
@@ -59,11 +59,11 @@ class Diagnosis:
 
     @property
     def works(self) -> bool:
-        """The prediction: layerwise learning will work here."""
-        return bool(self.joins) and self.error <= min(GOOD, self.chance / 2)
+        """Whether layerwise learning is predicted to work."""
+        return bool(self.joins) and self.error <= min(MAX_ERROR, self.chance / 2)
 
     def formula(self, node: int | None = None) -> str:
-        """The guessed tree as a nested expression."""
+        """Return the estimated tree as a nested expression."""
         if not self.joins:
             return "none"
         node = len(self.inputs) + len(self.joins) - 1 if node is None else node
@@ -74,21 +74,21 @@ class Diagnosis:
 
 
 def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None) -> Diagnosis:
-    """Guess a tree from binary inputs `(examples, inputs)` and labels, ±1 or 0 and 1."""
+    """Estimate a tree from binary inputs `(examples, inputs)` and labels, ±1 or 0 and 1."""
     x, y = np.asarray(x), np.asarray(y)
     require(
         x.ndim == 2 and len(x) == len(y),
-        f"Inputs need one row for each label, but have shape {x.shape} for {len(y)} labels.",
+        f"x must have one row per label, got shape {x.shape} for {len(y)} labels.",
     )
-    require(len(y) >= 20, f"At least 20 examples are needed, but there are {len(y)}.")
-    for what, values in (
+    require(len(y) >= 20, f"At least 20 examples are needed, got {len(y)}.")
+    for name, values in (
         *((f"input {names[j] if names else f'x{j + 1}'}", x[:, j]) for j in range(x.shape[1])),
         ("the label", y),
     ):
-        found = np.unique(values)
+        distinct = np.unique(values)
         require(
-            len(found) <= 2 and set(found.tolist()) <= {-1, 0, 1},
-            f"{what} must take two values of −1, 0 and 1, but takes {found[:4]}.",
+            len(distinct) <= 2 and set(distinct.tolist()) <= {-1, 0, 1},
+            f"{name} must take at most two of the values −1, 0 and 1, got {distinct[:4]}.",
         )
     bits, labels = x > 0, np.where(y > 0, 1.0, -1.0)
     half = len(y) // 2
@@ -108,7 +108,7 @@ def diagnose(x: np.ndarray, y: np.ndarray, names: tuple[str, ...] | None = None)
 
 
 def diagnose_file(path: Path, target: str) -> Diagnosis:
-    """The same for a CSV file with a header; `target` names the column of the labels."""
+    """Diagnose a CSV file with a header; `target` names the label column."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
             header, *rows = list(csv.reader(file)) or [[]]
@@ -116,7 +116,7 @@ def diagnose_file(path: Path, target: str) -> Diagnosis:
         raise BadInput(f"{path} cannot be read as a CSV file: {error}.") from error
     if target not in header:
         raise unknown("column", target, header)
-    place = header.index(target)
+    column = header.index(target)
     for number, row in enumerate(rows, start=2):
         require(
             len(row) == len(header),
@@ -125,24 +125,23 @@ def diagnose_file(path: Path, target: str) -> Diagnosis:
     try:
         values = np.array(rows, float).reshape(len(rows), len(header))
     except ValueError as error:
-        raise BadInput(f"{path} must hold numbers alone below its header: {error}.") from error
+        raise BadInput(f"{path} must contain only numbers below its header: {error}.") from error
     return diagnose(
-        np.delete(values, place, axis=1),
-        values[:, place],
+        np.delete(values, column, axis=1),
+        values[:, column],
         tuple(name for name in header if name != target),
     )
 
 
-def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tuple[Join, ...]:
-    """Level by level, join the pairs that look most like the inputs of one gate; `centred` is the
-    label minus its mean.
+def _join(values: dict[int, np.ndarray], centered: np.ndarray, first: int) -> tuple[Join, ...]:
+    """Join, level by level, the pairs that best fit the inputs of one gate.
 
-    A node that is left over moves up.
+    `centered` is the label minus its mean. An unpaired node moves up one level.
     """
     joins: list[Join] = []
     while len(values) > 1:
         alive = sorted(values)
-        others = np.array([values[node] for node in alive] + [centred > 0], float)
+        others = np.array([values[node] for node in alive] + [centered > 0], float)
         others -= others.mean(axis=1, keepdims=True)
         others /= np.maximum(others.std(axis=1, keepdims=True), 1e-12)
         scores = {
@@ -156,7 +155,7 @@ def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tup
         for (one, two), misfit in sorted(scores.items(), key=lambda entry: entry[1]):
             if one in values and two in values:
                 pattern = 2 * values.pop(one) + values.pop(two)
-                gate = int(((np.bincount(pattern, centred, 4) > 0) << np.arange(4)).sum())
+                gate = int(((np.bincount(pattern, centered, 4) > 0) << np.arange(4)).sum())
                 above[first + len(joins)] = TABLE[gate][pattern].astype(np.int8)
                 joins.append(Join(one, two, gate, misfit))
         values = above | values
@@ -164,11 +163,12 @@ def _join(values: dict[int, np.ndarray], centred: np.ndarray, first: int) -> tup
 
 
 def _misfit(pattern: np.ndarray, others: np.ndarray) -> float:
-    """How much the four patterns of two nodes tell of all others beyond a gate's one bit.
+    """Return the dependence between two nodes and all others beyond one bit, relative to noise.
 
-    Given the value of their gate, its two inputs tell nothing of the rest (Property 2). So the
-    means of the others given the pattern take two values, each for a part of the patterns: the
-    spread that is left, for the best parting into two, over that expected of noise.
+    Given the value of their gate, its two inputs are independent of the rest (Property 2). So the
+    means of the others given the pattern take two values, one per value of the gate. The misfit is
+    the remaining between-pattern variance for the best split into two, divided by that expected of
+    noise.
     """
     counts = np.bincount(pattern, minlength=4)
     sums = np.stack([np.bincount(pattern, row, 4) for row in others], axis=1)  # pattern, other
@@ -180,17 +180,17 @@ def _misfit(pattern: np.ndarray, others: np.ndarray) -> float:
 
 
 def _spread(sums: np.ndarray, counts: np.ndarray) -> float:
-    """Σ n_p·mean_p² over the groups that occur."""
+    """Return Σ n_p·mean_p² over the groups that occur."""
     return float(np.sum(sums**2 / np.maximum(counts, 1)[:, None]))
 
 
 def _grouped(rows: np.ndarray, gate: int) -> np.ndarray:
-    """Sums over the patterns that a gate maps to 0 and to 1."""
+    """Return sums over the patterns that a gate maps to 0 and to 1."""
     return np.stack([rows[TABLE[gate] == value].sum(axis=0) for value in (0, 1)])
 
 
 def _run(bits: np.ndarray, joins: tuple[Join, ...]) -> np.ndarray:
-    """Output of the tree."""
+    """Return the output of the tree."""
     values = {j: bits[:, j].astype(np.int8) for j in range(bits.shape[1])}
     node = bits.shape[1]
     for join in joins:

@@ -1,20 +1,20 @@
-"""The first gradient of a neuron on the mixture of uniform and all-equal bits with parity labels,
-exactly, for any ternary weights.
+"""Exact first gradient of a ternary neuron on the mixture of uniform and all-equal bits.
 
     x = z/√n, z ∈ {±1}^n;  f(z) = Π_{j∈A} z_j, |A| = k odd
-    half of the inputs uniform, in the other half all bits of A are equal
-    a neuron σ(⟨w, x⟩ + b) with w ∈ {−1, 0, 1}^n, σ(s) = min(max(s, 0), 6);  σ' = 1 where 0 < s < 6
+    half of the inputs are uniform, in the other half all bits of A are equal
+    a neuron σ(⟨w, x⟩ + b) with w ∈ {−1, 0, 1}^n, σ(s) = min(max(s, 0), 6);  σ' = 1 if 0 < s < 6
 
-Given the bits of A, ⟨w, z⟩ is a whole number plus a sum of M independent signs, M = the number of
-weights ≠ 0 outside A: twice a binomial number minus M. So every expectation is a sum over the bits
-of A of values of a binomial distribution function, and the bits of A enter by how many of their
-weights are 1, −1 and 0 only. Nothing is listed: n may be in the millions.
+Given the bits of A, ⟨w, z⟩ is an integer plus a sum of M independent signs, where M counts the
+nonzero weights outside A. This sum is 2·Bin(M, ½) − M. So every expectation is a sum over the bits
+of A of values of a binomial distribution function. The bits of A enter only by the numbers of their
+weights equal to 1, −1 and 0. Inputs are not enumerated, so n may be in the millions.
 
-On the uniform part f times anything that misses a bit of A has mean zero. So with Z zero weights in
-A:
+On the uniform part, f times a function that does not depend on some bit of A has mean zero. So with
+Z zero weights in A:
 
-- Z ≥ 2: everything vanishes; Z = 1: all but the coordinate of that weight; Z = 0: nothing need
-  vanish.
+- Z ≥ 2: all gradients vanish.
+- Z = 1: all vanish but the coordinate of that weight.
+- Z = 0: none need vanish.
 
 Reference: daniely2020, Section 4.1 (Lemmas 3 to 7) and Lemma 12.
 """
@@ -30,21 +30,20 @@ from scipy.special import betainc, comb, ndtr
 
 from unlazy.core.errors import require
 
-#: Where the activation stops to rise.
+#: Maximum of the activation.
 CEILING = 6.0
-#: Above so many signs their sum is normal with two corrections, which is right to 1e-13; the exact
-#: sum takes milliseconds each there.
+#: Above this number of signs an Edgeworth expansion is used, with error below 1e-13; the exact
+#: distribution function would take milliseconds per value.
 MANY_SIGNS = 1_000_000
 
 
 def binomial_cdf(
     c: Float[np.ndarray, "..."], M: Int[np.ndarray, "..."]
 ) -> Float[np.ndarray, "..."]:
-    """P[Bin(M, ½) ≤ c] for whole c.
+    """Return P[Bin(M, ½) ≤ c] for integers c.
 
-    For many signs by the expansion of Edgeworth: Φ(x) + φ(x)·((x³ − 3x)/12 + x/6)/M with x = (2c +
-    1 − M)/√M, where the second term is for the kurtosis −2/M and the third for the lattice; what is
-    left out is of order 1/M².
+    Large M use the Edgeworth expansion Φ(x) + φ(x)·((x³ − 3x)/12 + x/6)/M with x = (2c + 1 − M)/√M.
+    The second term is for the kurtosis −2/M, the third for the lattice. The error is of order 1/M².
     """
     c, M = np.broadcast_arrays(np.asarray(c, float), np.asarray(M))
     few = np.minimum(M, MANY_SIGNS)
@@ -64,11 +63,11 @@ def binomial_cdf(
 
 @dataclasses.dataclass(frozen=True)
 class NeuronGradients:
-    """Expectations for each neuron on one part of the law, times √n where they carry an x_j.
+    """Expectations per neuron on one part of the distribution, times √n for those with an x_j.
 
     `on_plus`, `on_zero`, `on_minus`: E[z_j f σ'] for j in A with w_j = 1, 0, −1. `off`: the same
-    for j outside A with w_j = 1; with w_j = −1 it is its opposite, with w_j = 0 it is 0. `bias`:
-    E[f σ']; `output`: E[f σ].
+    for j outside A with w_j = 1; for w_j = −1 it is the negative, for w_j = 0 it is 0. `bias`: E[f
+    σ']; `output`: E[f σ].
     """
 
     on_plus: Float[np.ndarray, " q"]
@@ -78,19 +77,21 @@ class NeuronGradients:
     bias: Float[np.ndarray, " q"]
     output: Float[np.ndarray, " q"]
 
-    def mixed(self, other: NeuronGradients, share: float = 0.5) -> NeuronGradients:
-        """Those of the mixture in which `other` has this share."""
+    def mixed(self, other: NeuronGradients, fraction: float = 0.5) -> NeuronGradients:
+        """Return the gradients of the mixture with this fraction of `other`."""
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in dataclasses.fields(self))
-        return NeuronGradients(*((1 - share) * mine + share * theirs for mine, theirs in pairs))
+        return NeuronGradients(
+            *((1 - fraction) * mine + fraction * theirs for mine, theirs in pairs)
+        )
 
 
 def composition(
     w: Int[np.ndarray, "q n"], relevant: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many weights in A are 1 and −1, and how many outside A are not 0, for each neuron."""
-    whole = np.issubdtype(w.dtype, np.integer) or bool(np.all(w == np.round(w)))
+    """Return, per neuron, the numbers of weights 1 and −1 in A and of nonzero weights outside."""
+    integer = np.issubdtype(w.dtype, np.integer) or bool(np.all(w == np.round(w)))
     require(
-        whole and bool(np.min(w) >= -1 and np.max(w) <= 1),
+        integer and bool(np.min(w) >= -1 and np.max(w) <= 1),
         "The weights of a neuron must be −1, 0 or 1.",
     )
     inside = w[:, relevant]
@@ -100,7 +101,7 @@ def composition(
 
 @dataclasses.dataclass(frozen=True)
 class FirstGradients:
-    """All neurons of one n, k and bias b."""
+    """Gradients of all neurons for one n, k and bias b."""
 
     n: int
     k: int
@@ -109,26 +110,25 @@ class FirstGradients:
     def __post_init__(self) -> None:
         require(
             self.k % 2 == 1,
-            f"k must be odd, so that both all-equal halves have opposite labels, but k={self.k}.",
+            f"k must be odd, so that the two all-equal inputs have opposite labels, got {self.k}.",
         )
-        require(
-            1 <= self.k <= self.n, f"A has k of the n bits: 1 ≤ k ≤ n, but k={self.k}, n={self.n}."
-        )
+        require(1 <= self.k <= self.n, f"1 ≤ k ≤ n is required, got k={self.k}, n={self.n}.")
 
     @property
     def _window(self) -> tuple[float, float]:
-        """Between which numbers ⟨w, z⟩ lies where σ rises."""
+        """The open interval of ⟨w, z⟩ in which σ' = 1."""
         return -self.b * math.sqrt(self.n), (CEILING - self.b) * math.sqrt(self.n)
 
     def _rising(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """P[0 < s < 6] where ⟨w, z⟩ is `shift` plus a sum of M signs."""
+        """Return P[0 < s < 6] if ⟨w, z⟩ is `shift` plus a sum of M signs."""
         first, last = self._ends(shift, M)
         result: np.ndarray = binomial_cdf(last, M) - binomial_cdf(first - 1, M)
         return result
 
     def surely_rising(self, M: np.ndarray) -> np.ndarray:
-        """P[k/√n < ⟨w, x⟩ outside A + b < 6 − k/√n]: σ rises whatever the bits of A are (φ of Lemma
-        6).
+        """Return P[k/√n < ⟨w, x⟩ outside A + b < 6 − k/√n] (φ of Lemma 6).
+
+        This is the probability that σ' = 1 for all values of the bits of A.
         """
         low, high = self._window
         first, last = np.floor((low + self.k + M) / 2) + 1, np.ceil((high - self.k + M) / 2) - 1
@@ -136,14 +136,14 @@ class FirstGradients:
         return result
 
     def _ends(self, shift: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The least and the greatest binomial number within the open window."""
+        """Return the smallest and largest binomial number within the open window."""
         low, high = self._window
         return np.floor((low - shift + M) / 2) + 1, np.ceil((high - shift + M) / 2) - 1
 
     def _output(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """E σ(s).
+        """Return E σ(s).
 
-        Of B ~ Bin(M, ½) restricted to B ≤ c, the mean is (M/2)·P[Bin(M − 1, ½) ≤ c − 1].
+        For B ~ Bin(M, ½), E[B·1{B ≤ c}] = (M/2)·P[Bin(M − 1, ½) ≤ c − 1].
         """
         first, last = self._ends(shift, M)
         inside = self._rising(shift, M)
@@ -156,7 +156,7 @@ class FirstGradients:
         return result
 
     def uniform(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
-        """On uniform bits."""
+        """Return the gradients on uniform bits."""
         plus, minus, M = (np.asarray(part) for part in (plus, minus, outside))
         K = plus + minus
         zeros = self.k - K
@@ -176,41 +176,42 @@ class FirstGradients:
         )
 
     def _alternating(self, K: np.ndarray, M: np.ndarray, kind: str) -> np.ndarray:
-        """E[Π t_i · …] over K signs t_i: Σ_h C(K, h)·2^−K·(−1)^h · …(K − 2h)."""
+        """Return Σ_h C(K, h)·2^−K·(−1)^h·g(K − 2h), that is E[Π t_i·g] over K signs."""
         total = np.zeros(np.broadcast(K, M).shape)
         for h in range(self.k + 1):
             shift = (K - 2 * h).astype(float)
             if kind == "rising":
-                found = self._rising(shift, M)
+                value = self._rising(shift, M)
             elif kind == "output":
-                found = self._output(shift, M)
+                value = self._output(shift, M)
             else:
-                found = self._tilted(shift, M)
-            total += np.where(h <= K, comb(K, h) * 0.5**K * (-1.0) ** h * found, 0.0)
+                value = self._tilted(shift, M)
+            total += np.where(h <= K, comb(K, h) * 0.5**K * (-1.0) ** h * value, 0.0)
         return total
 
     def _tilted(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """E[t_j · 1{0 < s < 6}] for one t_j of the M signs outside A."""
+        """Return E[t_j · 1{0 < s < 6}] for one t_j of the M signs outside A."""
         fewer = np.maximum(M - 1, 0)
         return np.where(
             M > 0, 0.5 * (self._rising(shift + 1, fewer) - self._rising(shift - 1, fewer)), 0.0
         )
 
     def _alternating_without_one(self, K: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """E[Π_{i≠j} t_i · 1{0 < s < 6}], where t_j is one of the K signs and is averaged over."""
+        """Return E[Π_{i≠j} t_i · 1{0 < s < 6}] for one t_j of the K signs."""
         total = np.zeros(np.broadcast(K, M).shape)
         for h in range(self.k):
             shift = (K - 1 - 2 * h).astype(float)
-            found = 0.5 * (self._rising(shift + 1, M) + self._rising(shift - 1, M))
+            value = 0.5 * (self._rising(shift + 1, M) + self._rising(shift - 1, M))
             fewer = np.maximum(K - 1, 0)
-            total += np.where(h <= K - 1, comb(fewer, h) * 0.5**fewer * (-1.0) ** h * found, 0.0)
+            total += np.where(h <= K - 1, comb(fewer, h) * 0.5**fewer * (-1.0) ** h * value, 0.0)
         return total
 
     def structured(
         self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray
     ) -> NeuronGradients:
-        """Where all bits of A are equal: ⟨w, z⟩ on A is ±(plus − minus), and z_j f = 1 for all j in
-        A.
+        """Return the gradients for all-equal bits of A.
+
+        There ⟨w, z⟩ on A is ±(plus − minus), and z_j f = 1 for all j in A.
         """
         W, M = (np.asarray(plus) - np.asarray(minus)).astype(float), np.asarray(outside)
         up, down = self._rising(W, M), self._rising(-W, M)
@@ -225,14 +226,17 @@ class FirstGradients:
         )
 
     def mixture(self, plus: np.ndarray, minus: np.ndarray, outside: np.ndarray) -> NeuronGradients:
-        """On the mixture of both, in equal parts."""
+        """Return the gradients on the mixture of both, in equal parts."""
         return self.uniform(plus, minus, outside).mixed(self.structured(plus, minus, outside))
 
     def of(self, w: Int[np.ndarray, "q n"], relevant: np.ndarray) -> NeuronGradients:
-        """For neurons with these weights; equal compositions are computed once."""
+        """Return the gradients of neurons with these weights.
+
+        Equal compositions are computed once.
+        """
         rows = np.stack(composition(w, relevant), axis=1)
         distinct, where = np.unique(rows, axis=0, return_inverse=True)
-        found = self.mixture(*distinct.T)
+        value = self.mixture(*distinct.T)
         return NeuronGradients(
-            *(getattr(found, f.name)[where.reshape(-1)] for f in dataclasses.fields(found))
+            *(getattr(value, f.name)[where.reshape(-1)] for f in dataclasses.fields(value))
         )

@@ -1,14 +1,13 @@
-"""Sign-rank: what two-layer networks can express, as numbers.
+"""Sign-rank bounds on the expressivity of two-layer networks.
 
-The sign-rank of a ±1 matrix M is the least rank of a real matrix with the same signs. A two-layer
-network with integer first-layer weights of size at most B and k neurons has sign-rank at most 4Bkn′
-(Lemma 23); so whatever bounds the sign-rank of a function from below bounds the width of such
-networks. Bounds from below:
+The sign-rank of a ±1 matrix M is the minimum rank of a real matrix with the same signs. A two-layer
+network with k neurons and integer first-layer weights of size at most B has sign-rank at most 4Bkn′
+(Lemma 23). So lower bounds on the sign-rank of a function bound the width of such networks:
 
     Forster:              sr(M) ≥ √(rows·columns) / ‖M‖
     Razborov, Sherstov:   sr(A) ≥ γ·|A| / (‖A‖·√|A| + γ·h)   for real A with the signs of M,
                           all but h of whose entries have |A_xy| ≥ γ
-    shattered rows:       sr(M) ≥ v, where v rows meet all 2^v patterns of signs in the columns
+    shattered rows:       sr(M) ≥ v if v rows show all 2^v sign patterns in the columns
 
 Reference: malach2019, Theorems 11 and 12, Lemma 23.
 """
@@ -26,11 +25,11 @@ from unlazy.tasks.circuits.circuit import Circuit, every_input
 
 
 def sign_matrix(circuit: Circuit) -> np.ndarray:
-    """M[x, y] = f(x, y), where inputs 1, 3, 5, … of the circuit are x and the others y."""
+    """Return M[x, y] = f(x, y); inputs 1, 3, 5, … of the circuit are x, the others y."""
     half = circuit.n // 2
     require(
         circuit.n <= 20,
-        f"The matrix of {circuit.n} inputs has 2^{circuit.n} entries; at most 20 inputs.",
+        f"The circuit may have at most 20 inputs, got {circuit.n}.",
     )
     inputs = every_input(circuit.n)
     interleaved = np.empty_like(inputs)
@@ -43,7 +42,7 @@ def sign_matrix(circuit: Circuit) -> np.ndarray:
 
 
 def network_matrix(w: np.ndarray, v: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Σ_i u_i·max(⟨w_i, x⟩ + ⟨v_i, y⟩ + b_i, 0) for all x, y ∈ {±1}^{n′}: rows x, columns y."""
+    """Return Σ_i u_i·max(⟨w_i, x⟩ + ⟨v_i, y⟩ + b_i, 0) with rows x, columns y ∈ {±1}^{n′}."""
     points = np.where(unpack(every_input(w.shape[1]), 2 ** w.shape[1]), 1, -1)
     left, right = points @ w.T, points @ v.T + b
     result: np.ndarray = sum(
@@ -53,21 +52,20 @@ def network_matrix(w: np.ndarray, v: np.ndarray, b: np.ndarray, u: np.ndarray) -
 
 
 def lemma23_bound(B: int, k: int, half: int) -> int:
-    """4Bkn′, with n′ = `half` the inputs of each side."""
+    """Return 4Bkn′, where n′ = `half` is the number of inputs in x and in y."""
     return 4 * B * k * half
 
 
 def forster_bound(matrix: np.ndarray) -> float:
-    """√(rows·columns) / spectral norm."""
+    """Return √(rows·columns) / spectral norm."""
     return math.sqrt(matrix.size) / float(np.linalg.norm(matrix.astype(float), 2))
 
 
 def razborov_sherstov_bound(matrix: np.ndarray, weights: int = 33) -> float:
-    """The best bound from matrices that weigh the positive entries of M by 1 and the negative ones
-    by t, or the other way round.
+    """Return the best bound over matrices with one sign of M weighted by t ≤ 1.
 
-    With t < 1 the light entries are those that may be fewer than γ = t: both γ = t (h = 0) and γ =
-    1 (h = number of light ones) are tried.
+    Entries of one sign are scaled by t, the others by 1, for both signs. Both γ = t (h = 0) and γ =
+    1 (h = number of scaled entries) are tried.
     """
     best = 0.0
     size = matrix.size
@@ -81,11 +79,10 @@ def razborov_sherstov_bound(matrix: np.ndarray, weights: int = 33) -> float:
 
 
 def shattered_rows(matrix: np.ndarray, rows: Sequence[int]) -> int:
-    """How many of these rows, the first v of them, meet all 2^v patterns of signs in the columns:
-    the sign-rank is at least that.
+    """Return the largest v such that the first v rows show all 2^v sign patterns.
 
-    Rows of rank below v would be dependent, and the signs of the coefficients of a dependence are a
-    pattern that cannot occur.
+    The sign-rank is at least v: if the first v rows had rank below v, they would be dependent, and
+    the signs of the coefficients of a dependence are a pattern that cannot occur.
     """
     bits = (matrix[list(rows)] > 0).astype(np.int64)
     for v in range(len(rows), 0, -1):
@@ -95,22 +92,25 @@ def shattered_rows(matrix: np.ndarray, rows: Sequence[int]) -> int:
 
 
 def is_no_product(matrix: np.ndarray) -> bool:
-    """Whether the signs are not those of a product a_x·b_y, so that the sign-rank is at least 2."""
+    """Return whether the signs are not a product a_x·b_y, so that the sign-rank is ≥ 2."""
     return bool(np.any(matrix * matrix[0] * (matrix[:, :1] * matrix[0, 0]) != 1))
 
 
 def rounding_steps(B: float, k: int, half: int, gamma: float) -> int:
-    """N = ⌈2Bk(2n′ + 1)/γ⌉: weights that are multiples of 1/N change the network by at most γ/2
-    (proof of Theorem 12).
+    """Return N = ⌈2Bk(2n′ + 1)/γ⌉.
+
+    Rounding the weights to multiples of 1/N changes the network by at most γ/2 (proof of Theorem
+    12).
     """
     return math.ceil(2 * B * k * (2 * half + 1) / gamma)
 
 
 def least_width(sign_rank: float, B: float, half: int, gamma: float) -> float:
-    """k with 4Bkn′·⌈2Bk(2n′ + 1)/γ⌉ ≥ sign-rank: the width below which the proof of Theorem 12
-    forbids margin γ.
+    """Return k with 4Bkn′·2Bk(2n′ + 1)/γ = sign-rank.
 
-    Deviation: the text drops γ and bounds the product by 24B²k²n′²; here it is solved for k as it
-    stands, without rounding up.
+    Below this width the proof of Theorem 12 excludes margin γ.
+
+    Deviation: the text drops γ and bounds the product by 24B²k²n′². Here it is solved for k
+    exactly, without rounding up.
     """
     return math.sqrt(sign_rank * gamma / (8 * B * B * half * (2 * half + 1)))

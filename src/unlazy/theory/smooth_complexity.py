@@ -1,14 +1,14 @@
-"""How complex a smooth function is, from its Taylor series φ(z) = Σ c_i·z^i:
+"""Complexity of a smooth function from its Taylor series φ(z) = Σ c_i·z^i:
 
     C_ε(φ) = Σ_i ((C*)^i + (√log(1/ε)/√i·C*)^i)·|c_i|,     C_s(φ) = C*·Σ_i (i + 1)·|c_i|,
 
-with a large constant C*, such as 10⁴. C_ε is far beyond floating point numbers for most functions,
-so its logarithm is given. The term i = 0 has the weight 2.
+with a large constant C*, such as 10⁴. C_ε overflows floating-point numbers for most functions, so
+its logarithm is computed. The term i = 0 has weight 2.
 
 Closed forms, with A = C*·c: Σ_i (C*)^i|c_i| = e^A − 1 (of e^{cz} − 1), sinh A (of sin cz), cosh A
 (of cos cz); C_s/C* = (1 + c)e^c − 1, sinh c + c·cosh c, cosh c + c·sinh c, and for tanh and the
-sigmoid tan 1 + 1/cos² 1 and ½ + ½·tan ½ + ¼/cos² ½: the sizes of their coefficients are
-those of the tangent.
+sigmoid tan 1 + 1/cos² 1 and ½ + ½·tan ½ + ¼/cos² ½, since their coefficients have the same
+absolute values as those of the tangent.
 
 Reference: allenzhu2019, Section 4.
 """
@@ -28,7 +28,7 @@ CONSTANT = 1e4
 
 
 def slope_complexity(series: TaylorSeries, constant: float = CONSTANT, terms: int = 400) -> float:
-    """C_s(φ)."""
+    """Return C_s(φ)."""
     sizes = np.exp(series.log_sizes(terms))
     return float(constant * np.sum((np.arange(terms) + 1) * sizes))
 
@@ -40,10 +40,11 @@ def log_sample_complexity(
     *,
     degree: int | None = None,
 ) -> float:
-    """log C_ε(φ) for log(1/ε) = `log_inverse`; of the series cut off after `degree`, where it would
-    not converge.
+    """Return log C_ε(φ) for log(1/ε) = `log_inverse`.
+
+    The series is truncated after `degree`, for series that would not converge.
     """
-    require(log_inverse > 0, f"ε must lie below 1, but log(1/ε) = {log_inverse}.")
+    require(log_inverse > 0, f"log(1/ε) must be positive, got {log_inverse}.")
     cut = series.degree if degree is None else degree
     top = constant * max(1.0, math.sqrt(log_inverse)) * math.e * 2 + 100
     terms = int(min(top, 4_000_000)) if cut is None else cut + 1
@@ -68,7 +69,5 @@ def log_sample_complexity(
 
 
 def tail(series: TaylorSeries, degree: int, terms: int = 2000) -> float:
-    """Σ_{i > degree} |c_i|: how far the series cut off there is from the function on [−1, 1], at
-    most.
-    """
+    """Return Σ_{i > degree} |c_i|, a bound on the truncation error on [−1, 1]."""
     return float(np.sum(np.exp(series.log_sizes(terms)[degree + 1 :])))

@@ -1,5 +1,4 @@
-"""The statistical query dimension of a class of concepts, and what it says about the number of
-queries.
+"""Statistical query dimension of a concept class, and the resulting lower bound on queries.
 
 Reference: shi2022, Definition 31, Theorems 32 and 33 (after Blum et al., 1994).
 """
@@ -15,7 +14,7 @@ from unlazy.core.errors import require
 
 
 def parities(D: int, k: int) -> np.ndarray:
-    """The values ±1 of all C(D, k) parities of k bits on all 2^D inputs, one concept a row."""
+    """Return the values ±1 of all C(D, k) parities of k bits on all 2^D inputs, one per row."""
     bits = 2 * np.array(list(itertools.product((0, 1), repeat=D)), dtype=np.int8) - 1  # 2^D D
     return np.stack(
         [np.prod(bits[:, subset], axis=1) for subset in itertools.combinations(range(D), k)]
@@ -23,8 +22,9 @@ def parities(D: int, k: int) -> np.ndarray:
 
 
 def correlations(concepts: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """|Pr[c_i = c_j] − Pr[c_i ≠ c_j]| for all pairs, exactly: rows are concepts, columns inputs of
-    the given weights (or all equal).
+    """Return |Pr[c_i = c_j] − Pr[c_i ≠ c_j]| for all pairs, exactly.
+
+    Rows are concepts, columns are inputs with the given weights (uniform by default).
     """
     weight = np.full(concepts.shape[1], 1 / concepts.shape[1]) if weight is None else weight
     result: np.ndarray = np.abs((concepts * weight) @ concepts.T)
@@ -32,8 +32,9 @@ def correlations(concepts: np.ndarray, weight: np.ndarray | None = None) -> np.n
 
 
 def query_dimension(correlation: np.ndarray) -> int:
-    """The largest d such that d concepts are pairwise correlated by at most 1/d³, by an exact
-    search for cliques.
+    """Return the largest d with d concepts of pairwise correlation at most 1/d³.
+
+    Uses an exact clique search.
     """
     for size in range(len(correlation), 1, -1):
         if _clique(correlation <= size**-3.0 + 1e-12, size):
@@ -42,16 +43,16 @@ def query_dimension(correlation: np.ndarray) -> int:
 
 
 def _clique(joined: np.ndarray, size: int) -> bool:
-    """Whether `size` concepts are pairwise joined."""
+    """Return whether `size` concepts are pairwise joined."""
 
-    def grow(found: int, candidates: list[int]) -> bool:
-        if found == size:
+    def grow(members: int, candidates: list[int]) -> bool:
+        if members == size:
             return True
-        for place, concept in enumerate(candidates):
-            if found + len(candidates) - place < size:
+        for i, concept in enumerate(candidates):
+            if members + len(candidates) - i < size:
                 return False
             if grow(
-                found + 1, [other for other in candidates[place + 1 :] if joined[concept, other]]
+                members + 1, [other for other in candidates[i + 1 :] if joined[concept, other]]
             ):
                 return True
         return False
@@ -60,13 +61,11 @@ def _clique(joined: np.ndarray, size: int) -> bool:
 
 
 def parity_dimension(D: int, k: int) -> int:
-    """C(D, k): parities of k among D fair bits are pairwise uncorrelated, so that the whole class
-    counts.
-    """
-    require(0 < k <= D, f"A parity of k among D bits needs 0 < k ≤ D, but k={k}, D={D}.")
+    """Return C(D, k): parities of k of D uniform bits are pairwise uncorrelated."""
+    require(0 < k <= D, f"A parity of k of D bits needs 0 < k ≤ D, got k={k}, D={D}.")
     return math.comb(D, k)
 
 
 def queries_needed(dimension: float) -> float:
-    """½·d^{1/3}: the number of queries, or 1/τ, must reach it for an error below ½ − 1/d³."""
+    """Return ½·d^{1/3}, the minimum of queries or 1/τ for an error below ½ − 1/d³."""
     return float(dimension ** (1 / 3) / 2)

@@ -1,18 +1,18 @@
-"""Functions of up to some 22 signs, exactly: Fourier coefficients by a fast Walsh–Hadamard
-transform, influences, weights, risks.
+"""Exact Fourier analysis of functions of up to about 22 signs.
 
-A function is given by its values at all 2^m points, in the order of `points`: the bits of the place
-tell which signs are −1, the first sign by the highest bit. Coefficients come in the same order: the
-bits of the place tell the set S of f̂(S) = E[f(z)·Π_{j∈S} z_j].
+Computes Fourier coefficients by a fast Walsh–Hadamard transform, influences, weights and risks. A
+function is given by its values at all 2^m points, in the order of `points`: bit j of the index,
+from the highest, is 1 if sign j is −1. Coefficients have the same order: the bits of the index give
+the set S of f̂(S) = E[f(z)·Π_{j∈S} z_j].
 
     network = BooleanFunction.of(model, 12, scale=12**-0.5)
     network.largest(5), network.influences, network.risk(parity)
 
-The transform is a product with H⊗…⊗H. Its factors of two are gathered in Hadamard matrices of 8 or
-16 rows, which are applied two by two to parts that fit the cache: small products run in registers,
-and 2^20 values come from memory three times instead of twenty. All is in double precision. An entry
-is wrong by at most Σ|f|·2^−53 times the sum of (rows − 1), which is 58 for 2^20 values; sums of
-whole numbers below 2^53 are exact.
+The transform is a product with H⊗…⊗H. Its factors of two are grouped into Hadamard matrices of 8 or
+16 rows, applied in pairs to blocks that fit the cache. Small products run in registers, and 2^20
+values are read from memory three times instead of twenty. Everything is in double precision. The
+error of an entry is at most Σ|f|·2^−53 times the sum of (rows − 1), which is 58 for 2^20 values.
+Sums of integers below 2^53 are exact.
 """
 
 from __future__ import annotations
@@ -32,38 +32,37 @@ from jaxtyping import Array, Float
 from unlazy.core.errors import require
 from unlazy.core.threads import cores
 
-#: Most signs of which all points are listed.
-MOST = 24
-#: One pair of products takes at most so many factors of two, of parts of at most so many numbers
-#: and columns.
+#: Maximum number of signs.
+MAX_SIGNS = 24
+#: Maximum factors of two per pair of products, and maximum numbers and columns per block.
 _PAIR, _PART, _COLUMNS = 8, 1 << 16, 256
-#: From so many numbers on, so many threads share the parts.
+#: Minimum number of values for several threads, and the number of threads.
 _SHARED, _THREADS = 1 << 18, min(4, cores())
 
 
 def signs_in(values: Float[Array, " p"] | np.ndarray) -> int:
-    """The number m of signs that 2^m values, along the last axis, belong to."""
+    """Return the number m of signs for 2^m values along the last axis."""
     count = values.shape[-1] if values.ndim else 0
     m = max(count, 1).bit_length() - 1
-    require(count == 1 << m, f"A function of m signs has 2^m values, but {count} were given.")
-    require(m <= MOST, f"At most 2^{MOST} values are taken, but 2^{m} were given.")
+    require(count == 1 << m, f"A function of m signs has 2^m values, got {count}.")
+    require(m <= MAX_SIGNS, f"At most 2^{MAX_SIGNS} values are supported, got 2^{m}.")
     return m
 
 
 def _one(values: Float[Array, " p"] | np.ndarray) -> int:
-    """The number of signs of one function."""
+    """Return the number of signs of one function."""
     require(
         values.ndim == 1,
-        f"The values of one function are one row, but they have {values.ndim} axes.",
+        f"The values of one function have one axis, got {values.ndim} axes.",
     )
     return signs_in(values)
 
 
 def points(m: int, start: int = 0, stop: int | None = None) -> Float[np.ndarray, "p m"]:
-    """The points of {±1}^m from place `start` to `stop`, in the order of all values here."""
-    require(0 < m <= MOST, f"Up to {MOST} signs have their points listed, but m={m}.")
-    places = np.arange(start, (1 << m) if stop is None else stop)
-    return 1.0 - 2.0 * ((places[:, None] >> np.arange(m - 1, -1, -1)) & 1)
+    """Return the points of {±1}^m with indices `start` ≤ i < `stop`, in the order of all values."""
+    require(0 < m <= MAX_SIGNS, f"m must be in 1 … {MAX_SIGNS}, got {m}.")
+    indices = np.arange(start, (1 << m) if stop is None else stop)
+    return 1.0 - 2.0 * ((indices[:, None] >> np.arange(m - 1, -1, -1)) & 1)
 
 
 @functools.cache
@@ -88,13 +87,12 @@ def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: in
     def transform(mine: Sequence[tuple[int, int]]) -> None:
         scratch = np.empty((min(depth, len(x)), 1 << high, 1 << low, columns))
         for start, column in mine:
-            part, place = (
+            part, result = (
                 x[start : start + depth, :, :, column],
                 y[start : start + depth, :, :, column],
             )
             between = scratch[: len(part)]
-            # Rows by hundreds: a library would share more of them between threads, part by part,
-            # which costs much.
+            # BLAS would split more rows over threads for every block, which is slow.
             if right == 1:
                 rows = (-1, math.gcd(_COLUMNS, len(part) << high), 1 << low)
                 np.matmul(part.reshape(rows), _hadamard(low), out=between.reshape(rows))
@@ -102,9 +100,9 @@ def _pair(source: np.ndarray, target: np.ndarray, low: int, high: int, right: in
                 np.matmul(_hadamard(low), part, out=between)
             if columns == right:  # all below is one row
                 flat = (len(part), 1 << high, -1)
-                np.matmul(_hadamard(high), between.reshape(flat), out=place.reshape(flat))
+                np.matmul(_hadamard(high), between.reshape(flat), out=result.reshape(flat))
             else:
-                np.matmul(_hadamard(high), between.swapaxes(1, 2), out=place.swapaxes(1, 2))
+                np.matmul(_hadamard(high), between.swapaxes(1, 2), out=result.swapaxes(1, 2))
 
     if len(source) < _SHARED:
         transform(parts)
@@ -118,7 +116,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def walsh_hadamard(values: Float[Array, "*b p"] | np.ndarray) -> Float[np.ndarray, "*b p"]:
-    """Σ_z f(z)·Π_{j∈S} z_j for all sets S, along the last axis.
+    """Return Σ_z f(z)·Π_{j∈S} z_j for all sets S, along the last axis.
 
     Applied twice it gives 2^m times the values.
     """
@@ -135,12 +133,12 @@ def walsh_hadamard(values: Float[Array, "*b p"] | np.ndarray) -> Float[np.ndarra
 
 
 def fourier(values: Float[Array, "*b p"] | np.ndarray) -> Float[np.ndarray, "*b p"]:
-    """f̂(S) for all sets S, along the last axis."""
+    """Return f̂(S) for all sets S, along the last axis."""
     return walsh_hadamard(values) / values.shape[-1]
 
 
 def degrees(m: int) -> np.ndarray:
-    """|S| for all sets S."""
+    """Return |S| for all sets S."""
     return (
         np.bitwise_count(np.arange(1 << m, dtype=np.uint32))
         if hasattr(np, "bitwise_count")
@@ -156,14 +154,15 @@ def _counted(m: int) -> np.ndarray:
 
 
 def weights_by_degree(values: Float[Array, " p"] | np.ndarray) -> Float[np.ndarray, " degrees"]:
-    """Σ_{|S|=i} f̂(S)² for i = 0, …, m. They sum to E f²."""
+    """Return Σ_{|S|=i} f̂(S)² for i = 0, …, m, which sum to E f²."""
     m = _one(values)
     return np.bincount(degrees(m), weights=fourier(values) ** 2, minlength=m + 1)
 
 
 def influences(values: Float[Array, " p"] | np.ndarray) -> Float[np.ndarray, " m"]:
-    """Σ_{S∋j} f̂(S)² for each sign j: for a function with values ±1, the chance that flipping z_j
-    changes it.
+    """Return Σ_{S∋j} f̂(S)² for each sign j.
+
+    For a function with values ±1, it is the probability that flipping z_j changes the value.
     """
     _one(values)
     return _influences(fourier(values))
@@ -179,10 +178,8 @@ def _influences(coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, " m"
 def on_all_points(
     function: Callable[[Array], Array], m: int, *, scale: float = 1.0, block: int = 1 << 16
 ) -> Float[np.ndarray, " p"]:
-    """The values of a function, such as a trained network, at all points of {±scale}^m, by blocks
-    of bounded size.
-    """
-    run = jax.jit(lambda x: function(x))  # a network itself cannot be hashed
+    """Return the values of a function at all points of {±scale}^m, evaluated in blocks."""
+    run = jax.jit(lambda x: function(x))  # networks are not hashable
     count = 1 << m
     step = min(block, count)
     return np.concatenate(
@@ -198,11 +195,12 @@ def risk(
     labels: Float[Array, " p"] | np.ndarray,
     weights: np.ndarray | None = None,
 ) -> float:
-    """The share of points whose sign is not the label, a score of zero being wrong; under `weights`
-    that sum to one, or uniformly.
+    """Return the fraction of points whose sign is not the label; a score of zero counts as wrong.
+
+    Points are weighted by `weights`, which sum to one, or uniformly.
     """
     require(
-        len(values) == len(labels), f"{len(values)} values were given for {len(labels)} labels."
+        len(values) == len(labels), f"{len(labels)} labels need as many values, got {len(values)}."
     )
     wrong = np.asarray(values) * np.asarray(labels) <= 0
     return (
@@ -212,11 +210,10 @@ def risk(
 
 @dataclasses.dataclass(frozen=True)
 class BooleanFunction:
-    """A function of m signs by all its values, with everything that its Fourier coefficients tell,
-    exactly.
+    """Function of m signs given by all its values, with exact Fourier analysis.
 
-    `coefficients`: f̂(S) for all S in the order of `points`; sets are given and returned as tuples
-    of places from 0 to m − 1.
+    `coefficients` are f̂(S) for all S in the order of `points`. Sets are tuples of indices from 0
+    to m − 1.
     """
 
     values: Float[np.ndarray, " p"]
@@ -229,7 +226,7 @@ class BooleanFunction:
     def of(
         cls, function: Callable[[Array], Array], m: int, *, scale: float = 1.0
     ) -> BooleanFunction:
-        """A function of rows of signs, such as a trained network whose inputs are ±scale."""
+        """Evaluate a function of rows of signs, such as a network with inputs ±scale."""
         return cls(on_all_points(function, m, scale=scale))
 
     @property
@@ -242,23 +239,23 @@ class BooleanFunction:
         """f̂(S) for all sets S."""
         return fourier(self.values)
 
-    def coefficient(self, places: Collection[int]) -> float:
-        """f̂(S) of one set."""
+    def coefficient(self, indices: Collection[int]) -> float:
+        """Return f̂(S) of one set of indices."""
         require(
-            all(0 <= j < self.m for j in places),
-            f"A set holds places from 0 to {self.m - 1}, but is {sorted(places)}.",
+            all(0 <= j < self.m for j in indices),
+            f"A set holds indices from 0 to {self.m - 1}, got {sorted(indices)}.",
         )
-        return float(self.coefficients[sum(1 << (self.m - 1 - j) for j in set(places))])
+        return float(self.coefficients[sum(1 << (self.m - 1 - j) for j in set(indices))])
 
     def largest(self, count: int) -> list[tuple[tuple[int, ...], float]]:
-        """The sets with the coefficients that are greatest in size, with them."""
-        found = np.argsort(-np.abs(self.coefficients), kind="stable")[:count]
+        """Return the sets with the largest |f̂(S)|, each with its coefficient."""
+        order = np.argsort(-np.abs(self.coefficients), kind="stable")[:count]
         return [
             (
-                tuple(j for j in range(self.m) if place >> (self.m - 1 - j) & 1),
-                float(self.coefficients[place]),
+                tuple(j for j in range(self.m) if index >> (self.m - 1 - j) & 1),
+                float(self.coefficients[index]),
             )
-            for place in found
+            for index in order
         ]
 
     @property
@@ -268,7 +265,7 @@ class BooleanFunction:
 
     @property
     def variance(self) -> float:
-        """The weight of all sets but the empty one."""
+        """Var f, the weight of all nonempty sets."""
         return float(np.sum(self.coefficients[1:] ** 2))
 
     @property
@@ -282,9 +279,9 @@ class BooleanFunction:
         return _influences(self.coefficients)
 
     def stability(self, correlation: float) -> float:
-        """E f(z)f(z′) where each sign of z′ agrees with that of z with this correlation."""
+        """Return E f(z)f(z′) for signs of z and z′ with this correlation."""
         return float(correlation ** np.arange(self.m + 1) @ self.weights)
 
     def risk(self, labels: BooleanFunction, weights: np.ndarray | None = None) -> float:
-        """The share of points at which its sign is not the label."""
+        """Return the fraction of points at which the sign is not the label."""
         return risk(self.values, labels.values, weights)

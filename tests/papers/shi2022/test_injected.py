@@ -77,6 +77,6 @@ def test_a_missing_dataset_is_reported_for_either_part(images, tmp_path, monkeyp
     teacher = taught_by(quadratic(2, 16), DENSE, 0.02, 5, 20)
     assert InjectedImages(images, teacher=teacher, flat=True).missing is None
     assert (
-        "Tiny ImageNet is not there"
+        "Tiny ImageNet is missing"
         in InjectedImages(images, injected="tinyimagenet", teacher=teacher, flat=True).missing
     )

@@ -3,7 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unlazy.tasks.circuits.bits import coins, counts, pack, random_words, unpack, valid, words_for
+from unlazy.tasks.circuits.bits import (
+    bernoulli_bits,
+    counts,
+    pack,
+    random_words,
+    unpack,
+    valid,
+    words_for,
+)
 
 
 @given(st.integers(1, 200), st.integers(1, 5), st.integers(0, 2**32 - 1))
@@ -37,7 +45,7 @@ def test_counts_equal_counting(count, seed):
 
 def test_coins_have_their_probability_and_are_independent():
     p = np.array([0.0, 1.0, 0.5, 0.75, 0.6, 1e-3, 1 / 3])
-    drawn = unpack(coins(np.random.Generator(np.random.SFC64(1)), p, 4000), 256_000)
+    drawn = unpack(bernoulli_bits(np.random.Generator(np.random.SFC64(1)), p, 4000), 256_000)
     z = (drawn.mean(axis=0) - p) / np.sqrt(np.maximum(p * (1 - p), 1e-12) / len(drawn))
     assert np.all(np.abs(z) < 4.5)
     assert abs(np.corrcoef(drawn[:, 3], drawn[:, 4])[0, 1]) < 0.01
@@ -46,10 +54,13 @@ def test_coins_have_their_probability_and_are_independent():
 
 def test_the_same_generator_gives_the_same_coins():
     first, second = (
-        coins(np.random.Generator(np.random.SFC64(7)), np.full(3, 0.3), 5) for _ in range(2)
+        bernoulli_bits(np.random.Generator(np.random.SFC64(7)), np.full(3, 0.3), 5)
+        for _ in range(2)
     )
     np.testing.assert_array_equal(first, second)
-    assert np.any(first != coins(np.random.Generator(np.random.SFC64(8)), np.full(3, 0.3), 5))
+    assert np.any(
+        first != bernoulli_bits(np.random.Generator(np.random.SFC64(8)), np.full(3, 0.3), 5)
+    )
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65])

@@ -47,7 +47,7 @@ def circuits(depth=4):
     )
 
 
-def test_gates_do_what_their_names_say():
+def test_gates_compute_their_named_functions():
     expected = {
         "AND": lambda a, b: a and b,
         "OR": lambda a, b: a or b,
@@ -92,48 +92,48 @@ def test_a_formula_is_readable():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("OR / AND", "Level 1 of a circuit has 2 gates, but 1 are given"),
-        ("OR / AND AND AND", "Level 1 of a circuit has 2 gates, but 3 are given"),
+        ("OR / AND", "Level 1 of a circuit must have 2 gates, got 1"),
+        ("OR / AND AND AND", "Level 1 of a circuit must have 2 gates, got 3"),
         ("OR / AND ADN", "Gate 2 of level 1: There is no gate named 'ADN'. Did you mean 'AND'"),
         ("# nothing", "at least one gate"),
     ],
 )
-def test_bad_circuits_are_refused_with_the_place(text, says):
+def test_invalid_circuits_are_refused_with_the_position(text, says):
     with pytest.raises(BadInput, match=re.escape(says)):
         Circuit.parse(text)
 
 
 def test_bad_sizes_numbers_and_probabilities_are_refused():
     for action, says in [
-        (lambda: Circuit(np.zeros(4, int)), "4 gates make a tree of 5 inputs"),
-        (lambda: Circuit(np.array([8, 16, 1])), "gate 1 of level 1 is 16"),
+        (lambda: Circuit(np.zeros(4, int)), "got 5 inputs for 4 gates"),
+        (lambda: Circuit(np.array([8, 16, 1])), "got 16 for gate 1 of level 1"),
         (lambda: random_circuit(6, np.random.default_rng(0)), "n=6"),
         (lambda: random_circuit(4, np.random.default_rng(0), ("AND", "NANT")), "Did you mean"),
         (lambda: parity_circuit(4, [4]), "0 … 3"),
         (
             lambda: ProductDistribution(np.array([0.2, 1.2])),
-            "P(x2 = 1) is a probability in [0, 1], but is 1.2",
+            "P(x2 = 1) must lie in [0, 1], got 1.2",
         ),
         (lambda: ProductDistribution(np.array([np.nan])), "P(x1 = 1)"),
         (
             lambda: GenerativeDistribution(Circuit.parse("OR / AND TRUE")),
-            "Gate 2 of level 1 is TRUE",
+            "got TRUE for gate 2 of level 1",
         ),
         (
             lambda: MixtureDistribution((0.5, 0.6), (ProductDistribution(np.ones(2)),) * 2),
-            "add up to 1",
+            "with sum 1",
         ),
         (
             lambda: draw(
                 Circuit.parse("OR"), ProductDistribution(np.ones(4)), 3, np.random.default_rng(0)
             ),
-            "reads 2 inputs",
+            "has 2 inputs",
         ),
         (lambda: GenerativeCircuits(12), "power of two"),
-        (lambda: GenerativeCircuits(4, gates=("AND", "TRUE")), "leave out"),
+        (lambda: GenerativeCircuits(4, gates=("AND", "TRUE")), "omit"),
         (lambda: ProductCircuits(4, low=0.0), "low"),
-        (lambda: BiasedParity(4, 4, 0.5), "k=4"),
-        (lambda: BiasedParity(4, 2, 1.0), "p is"),
+        (lambda: BiasedParity(4, 4, 0.5), "got 4"),
+        (lambda: BiasedParity(4, 2, 1.0), "p (the"),
     ]:
         with pytest.raises(BadInput, match=re.escape(says)):
             action()
@@ -178,7 +178,7 @@ def test_generative_inputs_give_their_label_and_are_uniform_given_it():
     assert abs((negative[:, 2] > 0).mean() - 0.5) < 0.02
 
 
-def test_a_mixture_keeps_one_law_for_all_bits_of_an_example():
+def test_a_mixture_draws_all_bits_of_an_example_from_one_component():
     distribution = MixtureDistribution(
         (0.3, 0.7), (ProductDistribution(np.ones(4)), ProductDistribution(np.zeros(4)))
     )
@@ -197,7 +197,7 @@ def test_a_stream_is_the_same_at_each_reading_and_has_bounded_chunks(monkeypatch
 
 
 def test_samples_are_checked():
-    with pytest.raises(BadInput, match="add up to 1"):
+    with pytest.raises(BadInput, match="with sum 1"):
         WeightedSample(np.zeros((2, 2), bool), np.zeros(2, bool), np.ones(2))
 
 

@@ -27,7 +27,7 @@ RNG = np.random.default_rng
 
 
 def enumerated(circuit, mass):
-    """The law as a weighted sample of all inputs."""
+    """Return the distribution as a weighted sample of all inputs."""
     x = all_inputs(circuit.n)
     return WeightedSample(x, plain_evaluation(circuit, x)[0][:, 0] > 0, mass / mass.sum())
 
@@ -38,7 +38,7 @@ def same(one, two, tolerance=1e-12):
 
 @given(st.sampled_from([2, 4, 8, 16]), st.integers(0, 2**32 - 1))
 @settings(max_examples=15, deadline=None, derandomize=True)
-def test_product_laws_equal_enumeration(n, seed):
+def test_product_distributions_equal_enumeration(n, seed):
     rng = RNG(seed)
     circuit, p = random_circuit(n, rng, NAMES), rng.random(n)
     x = all_inputs(n)
@@ -50,7 +50,7 @@ def test_product_laws_equal_enumeration(n, seed):
 
 @given(st.sampled_from([2, 4, 8]), st.integers(0, 2**32 - 1))
 @settings(max_examples=10, deadline=None, derandomize=True)
-def test_generative_laws_and_mixtures_equal_enumeration(n, seed):
+def test_generative_distributions_and_mixtures_equal_enumeration(n, seed):
     rng = RNG(seed)
     circuit = random_circuit(n, rng, tuple(name for name in NAMES if name not in ("TRUE", "FALSE")))
     same(
@@ -83,7 +83,7 @@ def test_gates_without_influence_become_true():
     ]
 
 
-def test_the_checker_names_what_breaks():
+def test_the_check_names_the_violating_node():
     distribution = ProductDistribution(np.full(8, 0.75))
     assert {
         f.answer for f in check_properties(parity_circuit(8, [0, 1, 5]), distribution).values()
@@ -95,10 +95,9 @@ def test_the_checker_names_what_breaks():
     assert uniform["LCA"].answer == "fails" and uniform["LCA"].constant == 0
 
 
-def test_property_2_breaks_where_a_pattern_tells_more_than_its_gate():
+def test_property_2_fails_if_a_pattern_depends_on_the_label_given_its_gate():
     circuit = Circuit.parse("AND / OR OR")
-    # x1 decides which of two product laws holds below the other gate, so OR's pattern tells of the
-    # label.
+    # x1 selects the product distribution below the other gate, so OR's pattern depends on y.
     high, low = (
         ProductDistribution(np.array([1, 0.5, 0.9, 0.9])),
         ProductDistribution(np.array([0, 0.5, 0.1, 0.1])),
@@ -107,17 +106,17 @@ def test_property_2_breaks_where_a_pattern_tells_more_than_its_gate():
     assert found["Property 2"].answer == "fails" and "gate (1, 1) OR" in found["Property 2"].breaker
 
 
-def test_property_1_breaks_where_an_idle_gate_follows_the_label():
+def test_property_1_fails_if_a_gate_without_influence_depends_on_the_label():
     circuit = Circuit.parse("LEFT / OR OR")
     distribution = MixtureDistribution(
         (0.5, 0.5), (ProductDistribution(np.full(4, 0.9)), ProductDistribution(np.full(4, 0.1)))
     )
-    assert "gate (1, 2) OR has no influence but depends on the label" in str(
+    assert "gate (1, 2) OR has no influence but is not independent of the label" in str(
         check_properties(circuit, distribution)["Property 1"]
     )
 
 
-def test_a_sample_leaves_open_what_it_cannot_decide():
+def test_a_sample_leaves_undecided_properties_open():
     circuit = random_circuit(4, RNG(1))
     distribution = GenerativeDistribution(circuit)
 
@@ -143,13 +142,13 @@ def test_a_sample_leaves_open_what_it_cannot_decide():
 
 
 def test_statistics_of_another_circuit_are_refused():
-    with pytest.raises(BadInput, match="another circuit"):
+    with pytest.raises(BadInput, match="that of the same circuit"):
         tables(Circuit.parse("OR"), GenerativeDistribution(Circuit.parse("AND")))
-    with pytest.raises(BadInput, match="a law is exact"):
+    with pytest.raises(BadInput, match="an input distribution is exact"):
         check_properties(Circuit.parse("OR"), ProductDistribution(np.full(2, 0.5)), confidence=0.9)
 
 
-def test_a_constant_function_has_nothing_to_correlate():
+def test_a_constant_function_has_infinite_margin():
     assert (
         check_properties(Circuit.parse("TRUE"), ProductDistribution(np.full(2, 0.5)))["LCA"].answer
         == "holds"

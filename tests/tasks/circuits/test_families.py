@@ -1,4 +1,4 @@
-"""The exact laws that circuits offer."""
+"""Exact distributions of circuit tasks."""
 
 import jax
 import numpy as np
@@ -35,7 +35,7 @@ FAMILIES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", slow_but_first(FAMILIES))
-def test_the_exact_law_is_the_list_of_all_inputs(family):
+def test_the_population_is_the_list_of_all_inputs(family):
     """Probabilities add up, labels are the task's, and the statistics of circuits are those of the
     list.
     """
@@ -65,7 +65,7 @@ def test_generative_probabilities_equal_those_by_enumeration():
 
 
 @pytest.mark.slow
-def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
+def test_any_network_can_be_trained_on_the_population_of_a_small_circuit():
     learner = GradientDescent(
         AntisymmetricInit(m=16, w_scale=1.0, b_scale=1.0, a_scale=0.5, activation="relu"),
         (Descent({"w": 0.05, "b": 0.05, "a": 0.05}, steps=200, loss="logistic", optimizer="adam"),),
@@ -75,7 +75,7 @@ def test_any_network_can_be_trained_on_the_law_of_a_small_circuit():
     fit = jax.jit(lambda key: learner.fit(task.sampler, 10, key=key))
     scores = fit(jax.random.key(1)).at(0)(listed(4))
     np.testing.assert_array_equal(scores > 0, task.target(listed(4)) > 0)
-    with pytest.raises(BadInput, match="too many to list"):
+    with pytest.raises(BadInput, match="can be listed for at most"):
         _ = GenerativeCircuits(32).task(key=jax.random.key(0)).population().batch
 
 
@@ -92,8 +92,8 @@ def test_a_fixed_circuit_is_the_same_for_every_key():
 @pytest.mark.parametrize(
     ("text", "p", "says"),
     [
-        ("AND", (0.5,), "1 probabilities"),
-        ("AND", (0.5, 1.5), "Probabilities lie"),
+        ("AND", (0.5,), "got 1"),
+        ("AND", (0.5, 1.5), "p must lie in"),
         ("AND / TRUE OR", None, "both values"),
         ("NAN", None, "NAND"),
     ],
@@ -103,11 +103,11 @@ def test_bad_fixed_circuits_are_refused(text, p, says):
         FixedCircuit(text, p)
 
 
-def test_a_law_without_labels_keeps_inputs_and_shares():
+def test_an_unlabeled_population_keeps_inputs_and_label_frequencies():
     with jax.enable_x64(True):
         task = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)).task(key=jax.random.key(0))
         distribution = task.population()
-        null = distribution.unlabelled
+        null = distribution.unlabeled
         for learned in ([], [np.array([12, 12])]):
             found, known = null.table(learned), distribution.table(learned)
             np.testing.assert_allclose(found.sum(axis=2), known.sum(axis=2), atol=1e-12)

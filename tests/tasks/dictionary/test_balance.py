@@ -14,7 +14,7 @@ from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import ParityMixture, UnstructuredPatterns, parity
 
 
-def test_it_is_the_law_of_table_1_and_that_without_structure():
+def test_special_cases_are_table_1_and_no_structure():
     for structure, other in (
         (0.5, ParityMixture(d=9, D=7, k=3)),
         (0.0, UnstructuredPatterns(d=9, D=7, k=3, P=parity(3))),
@@ -26,7 +26,7 @@ def test_it_is_the_law_of_table_1_and_that_without_structure():
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(k=st.sampled_from([1, 3, 5]), structure=st.floats(0, 1), negative=st.floats(0.05, 0.95))
 def test_moments_equal_enumeration(k, structure, negative):
-    """Within each class the law is that of the mixture; only the shares of the classes differ."""
+    """Within each class the distribution is that of the mixture; only class weights differ."""
     mass, odd, share = {}, {}, {}
     for bits in itertools.product((0, 1), repeat=k):
         mass[bits] = (1 - structure) * 0.5**k + structure / 2 * (sum(bits) in (0, k))
@@ -49,7 +49,7 @@ def test_moments_equal_enumeration(k, structure, negative):
 
 
 @pytest.mark.slow
-def test_samples_follow_the_law():
+def test_samples_follow_the_distribution():
     family = BalancedParity(d=12, D=8, k=3, structure=0.4, negative=0.8)
     check_family(family)
     task = drawn(family, jax.random.key(0))
@@ -67,8 +67,8 @@ def test_samples_follow_the_law():
     ("change", "says"),
     [
         ({"k": 2}, "odd"),
-        ({"negative": 1.0}, "share of the class"),
-        ({"structure": 1.5}, "share of the inputs"),
+        ({"negative": 1.0}, "fraction of class"),
+        ({"structure": 1.5}, "structure .* must lie in"),
     ],
 )
 def test_parameters_outside_are_refused(change, says):

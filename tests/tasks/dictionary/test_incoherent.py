@@ -38,12 +38,12 @@ def test_the_general_setting():
     covariance = np.cov(background.T)
     off = covariance[~np.eye(len(covariance), dtype=bool)]
     assert off.mean() == pytest.approx(family.swing**2, abs=0.003), (
-        "one coin moves the whole background"
+        "one hidden sign shifts all background rates"
     )
     assert np.std(np.asarray(task.rates)) > 0.05, "rates differ"
     relevant = present[:, np.asarray(task.relevant)].sum(axis=1)
     assert abs(np.corrcoef(relevant, background.sum(axis=1))[0, 1]) < 0.03, (
-        "the background knows nothing of A"
+        "the background is independent of A"
     )
 
 

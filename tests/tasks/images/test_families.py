@@ -28,7 +28,7 @@ from unlazy.tasks.shuffled_labels import ShuffledLabels
 
 @pytest.fixture
 def mnist(folder):
-    """Images whose brightness is their class: a picture of the digit c is all 20·c."""
+    """Return images whose brightness is their class: each pixel of digit c is 20·c."""
     y, tests = digits(300), digits(100)
     np.savez(
         folder / "mnist.npz",
@@ -40,7 +40,7 @@ def mnist(folder):
 
 
 def brightness(pool, x):
-    """The bytes behind standardised pixels."""
+    """Return the bytes of standardized pixels."""
     return np.round(255 * (np.asarray(x) * pool.spread + pool.mean)).astype(int)
 
 
@@ -70,7 +70,7 @@ def test_a_set_with_a_test_part_keeps_it_and_a_seed_draws_the_order(mnist):
     held, _ = task.test(1000, jax.random.key(2))
     assert len(held) == 100 and set(brightness(task.pool, held[:, 0, 0, 0]) % 20) == {1}
     np.testing.assert_allclose([np.mean(x), np.std(x)], [0, 1], atol=1e-5)
-    with pytest.raises(BadInput, match="There are 300 images to learn from, but 301"):
+    with pytest.raises(BadInput, match="There are 300 training images, but 301"):
         task.draw(301, jax.random.key(0))
     with pytest.raises(BadInput, match="There are 300 examples"):
         Trial(family, FeatureRidge(RawFeatures()), 301, 0, ())
@@ -97,7 +97,7 @@ def test_classes_sizes_and_balance_can_be_chosen(folder):
     data = str(folder / "own.npz")
     two = ImageClasses(data, chosen=("cow", "bee"), side=2, balanced=True)
     catalog = two.catalog
-    assert np.bincount(catalog.labels).tolist() == [4, 4] and two.picture == (2, 2, 3)
+    assert np.bincount(catalog.labels).tolist() == [4, 4] and two.image_shape == (2, 2, 3)
     np.testing.assert_array_equal(
         catalog.images[0], np.round(x[1].reshape(2, 2, 2, 2, 3).mean(axis=(1, 3)))
     )
@@ -115,7 +115,7 @@ def test_digits_are_stacked_and_the_label_is_their_parity(mnist):
     shown = brightness(task.pool, x[:, ::28, 0, 0]) // 20
     np.testing.assert_array_equal(y, np.where(shown.sum(axis=1) % 2 == 0, 1, -1))
     assert set(brightness(task.pool, task.test(50, jax.random.key(1)).x).ravel() % 20) == {1}, (
-        "tests are of other pictures"
+        "test images differ from training images"
     )
 
 
@@ -216,7 +216,7 @@ def test_an_image_that_was_overwritten_in_place_is_another_set(tmp_path):
 
 def test_without_data_trials_are_laid_out_and_refused_before_anything_runs(folder):
     trial = Trial(ImageClasses("svhn", chosen=(0, 1)), FeatureRidge(RawFeatures()), 8, 0, ())
-    with pytest.raises(BadInput, match="SVHN is not there"):
+    with pytest.raises(BadInput, match="SVHN is missing"):
         list(LocalEngine().run([trial]))
     write_svhn(folder)
     (record,) = LocalEngine().run([trial])

@@ -1,6 +1,4 @@
-"""Sets of images in every form, what is said of bad files, what is kept of good ones, and how they
-are fetched.
-"""
+"""Image datasets in every format: reading, errors, caching and downloads."""
 
 import gzip
 import hashlib
@@ -87,7 +85,7 @@ def spoil(path, change):
 
 
 def packed(content):
-    """A change that puts `content` in place of what a .gz file holds."""
+    """Return a change that replaces the content of a .gz file."""
     return lambda _: gzip.compress(content)
 
 
@@ -100,10 +98,10 @@ def packed(content):
             "mnist",
             "t10k-labels-idx1-ubyte.gz",
             packed(b"what"),
-            "is no idx file of bytes",
+            "is not an idx file of bytes",
         ),
         (write_mnist, "mnist", IMAGES, packed(idx(digits(40))[:-7]), "truncated or too long"),
-        (write_mnist, "mnist", IMAGES, packed(idx(digits(40))[:6]), "ends within its head"),
+        (write_mnist, "mnist", IMAGES, packed(idx(digits(40))[:6]), "ends within its header"),
         (write_mnist, "mnist", IMAGES, packed(b"\0\0\x08\x64" + bytes(400)), "it has 100 axes"),
         (write_mnist, "mnist", LABELS, packed(idx(digits(39))), "40 images, but 39 labels"),
         (
@@ -111,7 +109,7 @@ def packed(content):
             "cifar10",
             f"{BATCHES}/data_batch_4",
             lambda raw: raw[:100],
-            "CIFAR-10 in python batches",
+            "CIFAR-10 in Python batches",
         ),
         (
             write_cifar,
@@ -123,9 +121,7 @@ def packed(content):
         (write_svhn, "svhn", "test_32x32.mat", lambda raw: raw[:500], "an SVHN .mat file"),
     ],
 )
-def test_bad_files_are_named_and_leave_nothing_in_the_cache(
-    folder, tmp_path, write, name, file, change, says
-):
+def test_invalid_files_are_named_and_not_cached(folder, tmp_path, write, name, file, change, says):
     write(folder)
     spoil(folder / file, change)
     with pytest.raises(BadInput, match=says) as caught:
@@ -134,39 +130,39 @@ def test_bad_files_are_named_and_leave_nothing_in_the_cache(
     assert not list((tmp_path / "XDG_CACHE_HOME").rglob("*.npy"))
 
 
-def test_what_is_wrong_with_own_pictures_is_said(folder):
-    with pytest.raises(BadInput, match="There is no set of images at 'nowhere'"):
+def test_errors_in_own_images_are_reported(folder):
+    with pytest.raises(BadInput, match="There is no image dataset at 'nowhere'"):
         pictures_of("nowhere")
     write_images(folder / "one", ("cat",))
-    with pytest.raises(BadInput, match="at least two classes, but holds 1"):
+    with pytest.raises(BadInput, match="at least two classes, got 1"):
         pictures_of(str(folder / "one"))
     write_images(folder / "mixed")
-    (folder / "mixed" / "cat" / "0.png").write_bytes(b"no picture")
-    with pytest.raises(BadInput, match=r"0.png cannot be read as a picture"):
+    (folder / "mixed" / "cat" / "0.png").write_bytes(b"no image")
+    with pytest.raises(BadInput, match=r"0.png cannot be read as an image"):
         pictures_of(str(folder / "mixed"))
     write_images(folder / "sizes")
     write_images(folder / "other", shape=(9, 9, 3))
     (folder / "other" / "dog" / "0.png").rename(folder / "sizes" / "dog" / "0.png")
-    with pytest.raises(BadInput, match="all pictures must have one size"):
+    with pytest.raises(BadInput, match="all images must have the same size"):
         pictures_of(str(folder / "sizes"))
     np.savez(folder / "floats.npz", x_train=np.ones((3, 4, 4)), y_train=digits(3))
     with pytest.raises(BadInput, match="uint8"):
         pictures_of(str(folder / "floats.npz"))
 
 
-def test_what_is_not_there_is_said_in_one_sentence(tmp_path):
+def test_missing_datasets_are_reported_in_one_sentence(tmp_path):
     said = missing("svhn")
     assert (
-        said.startswith("SVHN is not there")
+        said.startswith("SVHN is missing")
         and "unlazy data fetch svhn" in said
         and "--data or $UNLAZY_DATA" in said
     )
     assert digest_of("svhn") == "absent" and locate("svhn") is None
-    with pytest.raises(BadInput, match="SVHN is not there"):
+    with pytest.raises(BadInput, match="SVHN is missing"):
         pictures_of("svhn")
 
 
-def test_what_was_read_is_mapped_from_the_cache_until_a_file_changes(folder, monkeypatch):
+def test_datasets_are_mapped_from_the_cache_until_a_file_changes(folder, monkeypatch):
     write_mnist(folder)
     first = digest_of("mnist")
     monkeypatch.setattr(library, "_held", {})
@@ -211,37 +207,37 @@ def server(monkeypatch):
         running.shutdown()
 
 
-def test_a_download_that_was_cut_off_goes_on(server, folder):
+def test_an_interrupted_download_is_resumed(server, folder):
     server.cut = 70_000
     with pytest.raises(BadInput, match="70000 of 200000 bytes"):
         fetching.fetch_set("mnist", folder)
     assert not (folder / "file.bin").exists()
     server.cut = None
-    heard = []
-    (path,) = fetching.fetch_set("mnist", folder, lambda *told: heard.append(told))
+    events = []
+    (path,) = fetching.fetch_set("mnist", folder, lambda *event: events.append(event))
     assert (
         path.read_bytes() == server.content
         and server.asked == [0, 70_000]
-        and heard[-1] == ("file.bin", 200_000, 200_000)
+        and events[-1] == ("file.bin", 200_000, 200_000)
     )
     fetching.fetch_set("mnist", folder)
-    assert len(server.asked) == 2, "what is there is not fetched again"
+    assert len(server.asked) == 2, "existing files are not downloaded again"
     assert [path.name for path in folder.iterdir()] == ["file.bin"]
 
 
-def test_a_download_with_a_wrong_sum_is_thrown_away(server, folder, monkeypatch):
+def test_a_download_with_a_wrong_checksum_is_deleted(server, folder, monkeypatch):
     (download,) = library.SETS["mnist"].downloads
     monkeypatch.setitem(
         library.SETS,
         "mnist",
         library.SETS["mnist"]._replace(downloads=(download._replace(checksum="md5:" + "0" * 32),)),
     )
-    with pytest.raises(BadInput, match="whose sum is not"):
+    with pytest.raises(BadInput, match="does not have the checksum"):
         fetching.fetch_set("mnist", folder)
     assert list(folder.iterdir()) == []
 
 
-def test_without_a_network_it_is_said_what_to_do(folder, monkeypatch):
+def test_without_a_network_the_error_gives_an_alternative(folder, monkeypatch):
     nowhere = Download("http://127.0.0.1:9/x.gz", "md5:" + "0" * 32, 10)
     monkeypatch.setitem(library.SETS, "mnist", library.SETS["mnist"]._replace(downloads=(nowhere,)))
     with pytest.raises(BadInput, match=r"cannot be reached .* --data or \$UNLAZY_DATA"):

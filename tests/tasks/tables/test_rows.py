@@ -27,11 +27,11 @@ def table(tmp_path):
     x = draw.normal(size=(120, 3))
     word = draw.choice(["red", "green"], 120)
     lines = ["a,b,c,word,sign,class,number"]
-    for index, (row, colour) in enumerate(zip(x, word, strict=True)):
+    for index, (row, color) in enumerate(zip(x, word, strict=True)):
         third = "" if index % 10 == 0 else f"{row[2]:.4f}"
         kind = "low" if row[0] < -0.5 else "high" if row[0] > 0.5 else "mid"
         lines.append(
-            f"{row[0]:.4f},{row[1]:.4f},{third},{colour},{'yes' if row[0] > 0 else 'no'},"
+            f"{row[0]:.4f},{row[1]:.4f},{third},{color},{'yes' if row[0] > 0 else 'no'},"
             f"{kind},{3 * row[1] + 10:.4f}"
         )
     path = tmp_path / "table.csv"
@@ -75,7 +75,7 @@ def test_a_fifth_is_held_back_and_never_learned_from(table):
 def test_held_rows_do_not_shape_the_encoding(table):
     family = family_of(f"{table}:number")
     x, _ = drawn(family, family.most_examples)
-    # Standardised by the rows to learn from: before the soft cut the mean is zero.
+    # Standardized on the training rows: before soft clipping the mean is zero.
     numbers = np.asarray(x, np.float64)
     uncut = numbers / np.sqrt(1 - np.square(numbers / 4))
     assert np.allclose(uncut.mean(axis=0), 0, atol=1e-4)
@@ -90,15 +90,15 @@ def test_an_edited_table_is_another_trial(table):
 
 
 @pytest.mark.parametrize(
-    ("place", "told"), [("absent.csv:y", "There is no file absent.csv"), ("{table}:sing", "sign")]
+    ("name", "says"), [("absent.csv:y", "There is no file absent.csv"), ("{table}:sing", "sign")]
 )
-def test_what_is_not_there_is_named(table, place, told):
-    with pytest.raises(BadInput, match=told):
-        family_of(place.format(table=table))
+def test_missing_files_and_columns_are_named(table, name, says):
+    with pytest.raises(BadInput, match=says):
+        family_of(name.format(table=table))
 
 
 def test_more_rows_than_there_are_is_refused(table):
-    with pytest.raises(BadInput, match="96 rows to learn from, but 97"):
+    with pytest.raises(BadInput, match="96 training rows, but 97"):
         drawn(family_of(f"{table}:sign"), 97)
 
 

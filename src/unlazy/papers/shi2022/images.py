@@ -73,7 +73,7 @@ def cluster_arms(scale: Scale, names: tuple[str, ...]) -> dict[str, StudyArm]:
                 size.n,
                 (
                     Performance(size.test),
-                    WeightClusters(share=CLUSTER_FRACTION, picture=family.picture),
+                    WeightClusters(fraction=CLUSTER_FRACTION, image=family.image_shape),
                 ),
             )
     return arms

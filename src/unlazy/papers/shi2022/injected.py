@@ -168,7 +168,9 @@ class InjectedImages(ImageFamily):
     @property
     def _other(self) -> ImageClasses | None:
         return (
-            None if self.injected == GAUSSIAN else ImageClasses(self.injected, side=self.picture[0])
+            None
+            if self.injected == GAUSSIAN
+            else ImageClasses(self.injected, side=self.image_shape[0])
         )
 
     @property
@@ -183,7 +185,7 @@ class InjectedImages(ImageFamily):
 
     @property
     def dimension(self) -> int:
-        height, width, channels = self.picture
+        height, width, channels = self.image_shape
         return height * width * channels
 
     @property
@@ -199,7 +201,7 @@ class InjectedImages(ImageFamily):
         require(self.kinds > 2, f"A teacher requires more than two classes, got {self.kinds}.")
         key_cut, key_other, key_teacher = jax.random.split(key, 3)
         other = None if self._other is None else self._other.catalog.cut(key_other)
-        size = (self.dimension,) if self.flat else self.picture
+        size = (self.dimension,) if self.flat else self.image_shape
         sources = Sources(self.catalog.cut(key_cut), other, size)
         sampler = Sampler(Lesson(sources, self.kinds), self.dimension, None, self.outputs, size)
         trace = self.teacher.fit(sampler, self.taught, key=key_teacher)

@@ -1,3 +1,1 @@
-"""Boolean circuits: trees of gates, laws of their inputs, and all that can be computed of them
-exactly.
-"""
+"""Boolean circuits: trees of gates, input distributions, and exact statistics."""

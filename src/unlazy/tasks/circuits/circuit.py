@@ -1,8 +1,8 @@
 """Boolean circuits: full binary trees of arbitrary two-bit gates over n = 2^d inputs.
 
 Level i has 2^i nodes; level 0 is the output, level d the inputs x_1 … x_n. Gate (i, j) reads nodes
-2j and 2j+1 of level i+1. A gate is a number below 16: bit 2a + b of it is the output for the inputs
-(a, b), where 1 stands for +1 and 0 for −1. The product of two signs is therefore XNOR.
+2j and 2j+1 of level i+1. A gate is a number below 16: its bit 2a + b is the output for inputs
+(a, b), where 1 means +1 and 0 means −1. The product of two signs is therefore XNOR.
 
 Reference: malach2019, Section 3.
 """
@@ -24,7 +24,7 @@ NAMES = (
     *("AND", "XNOR", "RIGHT", "LE", "LEFT", "GE", "OR", "TRUE"),
 )
 GATES = {name: number for number, name in enumerate(NAMES)}
-#: The gates of the generative law: AND, OR and their negations.
+#: The gates of the generative distribution: AND, OR and their negations.
 MONOTONE_AND_NEGATED = ("AND", "OR", "NAND", "NOR")
 #: `TABLE[g, p]`: output of gate g on pattern p = 2a + b.
 TABLE = (np.arange(16)[:, None] >> np.arange(4)) & 1
@@ -32,7 +32,7 @@ TABLE = (np.arange(16)[:, None] >> np.arange(4)) & 1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Circuit:
-    """A full binary tree of gates. `gates[2^i − 1 + j]` is the number of gate (i, j)."""
+    """Full binary tree of gates; `gates[2^i − 1 + j]` is the number of gate (i, j)."""
 
     gates: np.ndarray
 
@@ -40,22 +40,22 @@ class Circuit:
         given = np.asarray(self.gates)
         require(
             given.ndim == 1 and given.dtype.kind in "iu",
-            "The gates of a circuit are one list of numbers from 0 to 15.",
+            "gates must be a list of integers from 0 to 15.",
         )
         leaves = len(given) + 1
-        check_leaves(leaves, f"{len(given)} gates make a tree of {leaves} inputs")
-        for place in np.flatnonzero((given < 0) | (given > 15))[:1]:
-            raise BadInput(f"Gate numbers run from 0 to 15, but {_place(place)} is {given[place]}.")
+        check_leaves(leaves, f"{leaves} inputs for {len(given)} gates")
+        for i in np.flatnonzero((given < 0) | (given > 15))[:1]:
+            raise BadInput(f"Gate numbers must lie in 0 … 15, got {given[i]} for {_gate_name(i)}.")
         object.__setattr__(self, "gates", given.astype(np.uint8))
 
     @classmethod
     def of_levels(cls, levels: Iterable[Sequence[str | int]]) -> Circuit:
-        """A circuit from the gates of level 0, level 1, …, each by name or number."""
+        """Return the circuit with the gates of level 0, level 1, …, each by name or number."""
         numbers: list[int] = []
         for i, level in enumerate(levels):
             require(
                 len(level) == 2**i,
-                f"Level {i} of a circuit has {2**i} gates, but {len(level)} are given.",
+                f"Level {i} of a circuit must have {2**i} gates, got {len(level)}.",
             )
             numbers += [_number(gate, i, j) for j, gate in enumerate(level)]
         require(bool(numbers), "A circuit needs at least one gate.")
@@ -63,8 +63,9 @@ class Circuit:
 
     @classmethod
     def parse(cls, text: str) -> Circuit:
-        """Read what `str` writes: one line a level, the output first, names of gates between
-        spaces; `/` may stand for a line's end.
+        """Parse the output of `str`: one line per level, the output first, gate names by spaces.
+
+        `/` may replace a line break; text after `#` is ignored.
         """
         lines = [line.split("#")[0].split() for line in text.replace("/", "\n").splitlines()]
         return cls.of_levels([line for line in lines if line])
@@ -93,22 +94,22 @@ class Circuit:
         return [self.gates[2**i - 1 : 2 ** (i + 1) - 1] for i in range(self.depth)]
 
     def formula(self) -> str:
-        """The circuit as one nested expression in x1 … xn."""
+        """Return the circuit as one nested expression in x1 … xn."""
         row = [f"x{j + 1}" for j in range(self.n)]
         for level in reversed(self.levels):
             row = [f"{NAMES[gate]}({row[2 * j]}, {row[2 * j + 1]})" for j, gate in enumerate(level)]
         return row[0]
 
     def evaluate(self, x: Words) -> list[Words]:
-        """Packed values of all nodes of level 0, …, d, for packed inputs `(n, words)`."""
-        require(len(x) == self.n, f"This circuit reads {self.n} inputs, but {len(x)} are given.")
+        """Return packed values of all nodes of level 0, …, d, for packed inputs `(n, words)`."""
+        require(len(x) == self.n, f"The circuit has {self.n} inputs, got {len(x)}.")
         nodes = [x]
         for level in reversed(self.levels):
             nodes.append(apply_gates(level, nodes[-1]))
         return nodes[::-1]
 
     def output(self, x: Words) -> Words:
-        """Packed output, one row of words."""
+        """Return the packed output, one row of words."""
         for level in reversed(self.levels):
             x = apply_gates(level, x)
         result: Words = x[0]
@@ -116,8 +117,9 @@ class Circuit:
 
 
 def normal_form(gates: np.ndarray, words: int) -> list[Words]:
-    """Rows of masks c₀, c₁, c₂, c₃ with which gate(a, b) = c₀ ⊕ c₁a ⊕ c₂b ⊕ c₃ab: all kinds of
-    gates run in the same few operations.
+    """Return masks c₀, c₁, c₂, c₃ with gate(a, b) = c₀ ⊕ c₁a ⊕ c₂b ⊕ c₃ab.
+
+    All types of gates use the same few operations.
     """
     table = TABLE[gates]
     return [
@@ -132,42 +134,42 @@ def normal_form(gates: np.ndarray, words: int) -> list[Words]:
 
 
 def apply_form(form: Sequence[Words], left: Words, right: Words, out: Words | None = None) -> Words:
-    """Gates in normal form on words of inputs."""
-    found: Words = np.bitwise_and(left, form[3], out=out)
-    found ^= form[2]
-    found &= right
-    found ^= left & form[1]
-    found ^= form[0]
-    return found
+    """Apply gates in normal form to words of inputs."""
+    result: Words = np.bitwise_and(left, form[3], out=out)
+    result ^= form[2]
+    result &= right
+    result ^= left & form[1]
+    result ^= form[0]
+    return result
 
 
 def apply_gates(gates: np.ndarray, below: Words) -> Words:
-    """One level: gate j on rows 2j and 2j + 1."""
-    found = np.empty((len(gates), below.shape[1]), np.uint64)
-    for rows in row_blocks(*found.shape):
+    """Apply one level: gate j to rows 2j and 2j + 1."""
+    result = np.empty((len(gates), below.shape[1]), np.uint64)
+    for rows in row_blocks(*result.shape):
         pair = below[2 * rows.start : 2 * rows.stop]
         apply_form(
-            normal_form(gates[rows], below.shape[1]), pair[0::2], pair[1::2], out=found[rows]
+            normal_form(gates[rows], below.shape[1]), pair[0::2], pair[1::2], out=result[rows]
         )
-    return found
+    return result
 
 
 def every_input(n: int) -> Words:
-    """All 2^n inputs, packed: input j is bit n − 1 − j of the example's number."""
-    require(n <= 20, f"All inputs of {n} bits are too many to list: at most 20 bits.")
+    """Return all 2^n inputs, packed: input j is bit n − 1 − j of the example's index."""
+    require(n <= 20, f"All inputs can be listed for at most 20 bits, got {n}.")
     example = np.arange(2**n)
     return pack((example[:, None] >> np.arange(n)[::-1]) & 1 == 1)
 
 
-def check_leaves(n: int, what: str) -> None:
-    """Refuse a number of inputs that is not 2, 4, 8, …"""
+def check_leaves(n: int, given: str) -> None:
+    """Raise `BadInput` unless the number of inputs is 2, 4, 8, …"""
     require(
         n >= 2 and n & (n - 1) == 0,
-        f"{what}, but a full binary tree has 2, 4, 8, … inputs (n a power of two).",
+        f"The number of inputs must be 2, 4, 8, … (a power of two), got {given}.",
     )
 
 
-def _place(index: int) -> str:
+def _gate_name(index: int) -> str:
     level = int(index + 1).bit_length() - 1
     return f"gate {index - 2**level + 2} of level {level}"
 

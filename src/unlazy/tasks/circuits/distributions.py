@@ -1,7 +1,6 @@
-"""Laws of the inputs of a circuit: product, generative, mixtures of these, and weighted samples.
-All draw packed bits.
+"""Input distributions of a circuit: product, generative, mixtures and weighted samples.
 
-Reference: malach2019, Definition 1 (product) and Section 5.2 (generative).
+All draw packed bits. Reference: malach2019, Definition 1 (product) and Section 5.2 (generative).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from unlazy.tasks.circuits.bits import (
     FULL,
     Packed,
     Words,
-    coins,
+    bernoulli_bits,
     masks,
     pack,
     random_words,
@@ -27,16 +26,16 @@ from unlazy.tasks.circuits.bits import (
 )
 from unlazy.tasks.circuits.circuit import NAMES, TABLE, Circuit, apply_form, normal_form
 
-#: A source of examples that can be read again from the start, a chunk of bounded size at a time.
+#: Source of examples in chunks of bounded size that can be read again from the start.
 Stream = Callable[[], Iterator[Packed]]
-#: Words that a chunk of a stream may take, about 16 MB.
+#: Maximum number of words per chunk of a stream, about 16 MB.
 CHUNK_WORDS = 1 << 21
-#: Rounds of pairs of coins for all words, before only the undecided ones are looked at.
+#: Rounds of random pairs for all words; later rounds process only the undecided words.
 PAIR_ROUNDS = 5
 
 
 class InputDistribution:
-    """A distribution of the n inputs of a circuit."""
+    """Distribution of the n inputs of a circuit."""
 
     @property
     @abstractmethod
@@ -45,7 +44,7 @@ class InputDistribution:
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> Words:
-        """Packed inputs of `count` independent examples."""
+        """Draw packed inputs of `count` independent examples."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +55,8 @@ class ProductDistribution(InputDistribution):
 
     def __post_init__(self) -> None:
         p = np.asarray(self.p, float)
-        for place in np.flatnonzero(~((p >= 0) & (p <= 1)))[:1]:
-            raise BadInput(f"P(x{place + 1} = 1) is a probability in [0, 1], but is {p[place]}.")
+        for j in np.flatnonzero(~((p >= 0) & (p <= 1)))[:1]:
+            raise BadInput(f"P(x{j + 1} = 1) must lie in [0, 1], got {p[j]}.")
         object.__setattr__(self, "p", p)
 
     @property
@@ -65,16 +64,18 @@ class ProductDistribution(InputDistribution):
         return len(self.p)
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
-        return coins(rng, self.p, words_for(count))
+        return bernoulli_bits(rng, self.p, words_for(count))
 
 
 @dataclasses.dataclass(frozen=True)
 class GenerativeDistribution(InputDistribution):
-    """From the output down: the label is +1 with probability `positive`; each gate draws its two
-    inputs uniformly from the patterns that give its value.
+    """Inputs generated from the output down.
 
-    Deviation: the text draws both cases from the patterns of output +1, and counts gates by another
-    index; the second set is the complement.
+    The label is +1 with probability `positive`. Each gate draws its two inputs uniformly from the
+    patterns that give its value.
+
+    Deviation: the text draws both cases from the patterns of output +1, and indexes gates
+    differently; here the second set is the complement.
     """
 
     circuit: Circuit
@@ -83,13 +84,13 @@ class GenerativeDistribution(InputDistribution):
     def __post_init__(self) -> None:
         require(
             0 <= self.positive <= 1,
-            f"The share of positive labels lies in [0, 1], but is {self.positive}.",
+            f"positive (a probability) must lie in [0, 1], got {self.positive}.",
         )
         for i, level in enumerate(self.circuit.levels):
             for j in np.flatnonzero((level == 0) | (level == 15))[:1]:
                 raise BadInput(
-                    f"Gate {j + 1} of level {i} is {NAMES[level[j]]}: a generative law needs "
-                    "gates that take both values."
+                    f"A generative distribution needs gates that take both values, got "
+                    f"{NAMES[level[j]]} for gate {j + 1} of level {i}."
                 )
 
     @property
@@ -97,25 +98,26 @@ class GenerativeDistribution(InputDistribution):
         return self.circuit.n
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
-        """Packed inputs, one level after the other."""
-        nodes = coins(rng, np.array([self.positive]), words_for(count))
+        """Draw packed inputs, level by level."""
+        nodes = bernoulli_bits(rng, np.array([self.positive]), words_for(count))
         for level in self.circuit.levels:
             nodes = _patterns(level, nodes, rng)
         return nodes
 
 
 def _patterns(gates: np.ndarray, values: Words, rng: np.random.Generator) -> Words:
-    """Two inputs for each gate, uniform among those that give its value."""
-    found = np.empty((2 * len(gates), values.shape[1]), np.uint64)
+    """Draw two inputs per gate, uniform among those that give its value."""
+    result = np.empty((2 * len(gates), values.shape[1]), np.uint64)
     for rows in row_blocks(len(gates), values.shape[1]):
-        found[2 * rows.start : 2 * rows.stop : 2], found[2 * rows.start + 1 : 2 * rows.stop : 2] = (
-            _pairs(gates[rows], values[rows], rng)
-        )
-    return found
+        (
+            result[2 * rows.start : 2 * rows.stop : 2],
+            result[2 * rows.start + 1 : 2 * rows.stop : 2],
+        ) = _pairs(gates[rows], values[rows], rng)
+    return result
 
 
 def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[Words, Words]:
-    """The only pattern that gives the value, or pairs of coins, drawn until they give it."""
+    """Return the only pattern that gives the value, or random pairs by rejection sampling."""
     table, width = TABLE[gates], values.shape[1]
     left, right = np.zeros_like(values), np.zeros_like(values)
     undecided = np.full(values.shape, FULL)
@@ -129,8 +131,8 @@ def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[
     ones = table.sum(axis=1)
     lopsided = bool(np.all(ones % 2 == 1))
     if lopsided:
-        # One pattern stands against three: what is undecided takes any pattern but that one, which
-        # is found with fewer operations.
+        # One pattern against three: undecided bits take any of the three, which needs fewer
+        # operations.
         lone = (table == (ones == 1)[:, None]).argmax(axis=1)
         first, second = masks(lone >= 2, width), masks(lone % 2 == 1, width)
     else:
@@ -166,7 +168,7 @@ def _pairs(gates: np.ndarray, values: Words, rng: np.random.Generator) -> tuple[
 
 @dataclasses.dataclass(frozen=True)
 class MixtureDistribution(InputDistribution):
-    """Each example from one of `laws`, chosen with probabilities `weights`."""
+    """Mixture of `distributions` with probabilities `weights`."""
 
     weights: tuple[float, ...]
     distributions: tuple[InputDistribution, ...]
@@ -174,15 +176,16 @@ class MixtureDistribution(InputDistribution):
     def __post_init__(self) -> None:
         require(
             len(self.weights) == len(self.distributions) > 0,
-            f"{len(self.weights)} weights for {len(self.distributions)} laws.",
+            f"Each distribution needs one weight, got {len(self.weights)} weights for "
+            f"{len(self.distributions)} distributions.",
         )
         require(
             min(self.weights) >= 0 and abs(sum(self.weights) - 1) < 1e-9,
-            f"Weights are ≥ 0 and add up to 1, but are {self.weights}.",
+            f"weights must be ≥ 0 with sum 1, got {self.weights}.",
         )
         require(
             len({distribution.n for distribution in self.distributions}) == 1,
-            "All laws of a mixture have the same number of inputs.",
+            "All distributions of a mixture must have the same number of inputs.",
         )
 
     @property
@@ -190,26 +193,24 @@ class MixtureDistribution(InputDistribution):
         return self.distributions[0].n
 
     def draw(self, count: int, rng: np.random.Generator) -> Words:
-        """Packed inputs of all laws, of which each example keeps one."""
+        """Draw packed inputs of all distributions, of which each example keeps one."""
         left, open_bits = 1.0, np.full(words_for(count), ~np.uint64(0))
-        found: Words = np.zeros(words_for(count), np.uint64)
+        result: Words = np.zeros(words_for(count), np.uint64)
         for weight, distribution in zip(self.weights, self.distributions, strict=True):
             here = (
-                coins(
+                bernoulli_bits(
                     rng, np.array([min(1.0, weight / left) if left > 0 else 1.0]), words_for(count)
                 )[0]
                 & open_bits
             )
-            found = found | (distribution.draw(count, rng) & here)
+            result = result | (distribution.draw(count, rng) & here)
             open_bits, left = open_bits & ~here, left - weight
-        return found
+        return result
 
 
 @dataclasses.dataclass(frozen=True)
 class WeightedSample:
-    """Given examples with weights that add up to one: Boolean inputs `(count, n)` and labels, True
-    for +1.
-    """
+    """Examples with weights of sum one: Boolean inputs `(count, n)` and labels, True for +1."""
 
     x: np.ndarray
     y: np.ndarray
@@ -218,16 +219,16 @@ class WeightedSample:
     def __post_init__(self) -> None:
         require(
             self.x.ndim == 2 and len(self.x) == len(self.y) == len(self.weights),
-            "A sample has one label and one weight for each row.",
+            "A sample needs one label and one weight per row.",
         )
         require(
             bool(np.all(self.weights >= 0)) and abs(float(np.sum(self.weights)) - 1) < 1e-9,
-            "Weights are ≥ 0 and add up to 1.",
+            "weights must be ≥ 0 with sum 1.",
         )
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray) -> WeightedSample:
-        """Examples of equal weight; inputs and labels are ±1, or 0 and 1."""
+        """Return examples of equal weight; inputs and labels are ±1, or 0 and 1."""
         return cls(np.asarray(x) > 0, np.asarray(y) > 0, np.full(len(y), 1 / len(y)))
 
     @property
@@ -239,10 +240,10 @@ class WeightedSample:
 def draw(
     circuit: Circuit, distribution: InputDistribution, count: int, rng: np.random.Generator
 ) -> Packed:
-    """Examples labelled by the circuit."""
+    """Draw examples labeled by the circuit."""
     require(
         circuit.n == distribution.n,
-        f"The circuit reads {circuit.n} inputs, the law draws {distribution.n}.",
+        f"The circuit has {circuit.n} inputs, but the distribution has {distribution.n}.",
     )
     x = distribution.draw(count, rng)
     return Packed(x, circuit.output(x), count)
@@ -251,8 +252,9 @@ def draw(
 def stream(
     circuit: Circuit, distribution: InputDistribution, count: int, seed: Sequence[int] | int
 ) -> Stream:
-    """`count` examples that are drawn anew, and the same, at each reading: memory stays bounded
-    however many they are.
+    """Return `count` examples that are drawn again, identically, at each reading.
+
+    Memory stays bounded for any number of examples.
     """
     size = max(64, 64 * (CHUNK_WORDS // circuit.n))
 
@@ -265,6 +267,6 @@ def stream(
 
 
 def signs(packed: Packed) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs `(count, n)` and labels as ±1 in single precision."""
+    """Return inputs `(count, n)` and labels as ±1 in single precision."""
     x, y = unpack(packed.x, packed.count), unpack(packed.y[None], packed.count)[:, 0]
     return np.where(x, np.float32(1), np.float32(-1)), np.where(y, np.float32(1), np.float32(-1))

@@ -1,4 +1,4 @@
-"""Circuits with a name: random ones, parities, and the function of Razborov and Sherstov.
+"""Named circuits: random ones, parities, and the function of Razborov and Sherstov.
 
 Reference: malach2019, Section 5 (parities, Lemma 5) and Section 6 (Theorem 11).
 """
@@ -16,7 +16,7 @@ from unlazy.tasks.circuits.circuit import GATES, MONOTONE_AND_NEGATED, Circuit, 
 def random_circuit(
     n: int, rng: np.random.Generator, names: Sequence[str] = MONOTONE_AND_NEGATED
 ) -> Circuit:
-    """Each gate drawn uniformly from `names`."""
+    """Draw a circuit with each gate uniform in `names`."""
     check_leaves(n, f"n={n}")
     for name in names:
         if name not in GATES:
@@ -25,17 +25,17 @@ def random_circuit(
 
 
 def parity_circuit(n: int, relevant: Collection[int], *, printed: bool = False) -> Circuit:
-    """The product of the signs x_j, j in `relevant` (counted from 0).
+    """Return the product of the signs x_j, j in `relevant` (counted from 0).
 
-    Deviation: a gate with one relevant side passes it on (LEFT or RIGHT), and a gate without any is
+    Deviation: a gate with one relevant side returns it (LEFT or RIGHT), and a gate without any is
     TRUE. The construction printed before Lemma 5 (`printed=True`) multiplies throughout the upper
-    levels. Its function is the same, but its constant gates then have influence, and correlation
-    E[y], which breaks the local correlation assumption.
+    levels. Its function is the same, but its constant gates have influence and correlation E[y],
+    which violates the local correlation assumption.
     """
     check_leaves(n, f"n={n}")
     require(
         all(0 <= j < n for j in relevant),
-        f"The relevant inputs lie in 0 … {n - 1}, but are {sorted(relevant)}.",
+        f"relevant must lie in 0 … {n - 1}, got {sorted(relevant)}.",
     )
     row = [j in relevant for j in range(n)]
     levels: list[list[str]] = []
@@ -56,15 +56,14 @@ def _parity_gate(left: bool, right: bool) -> str:
 
 
 def and_of_ors(m: int, r: int) -> Circuit:
-    """⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), its inputs in the order x_11, y_11, x_12, y_12, …; f_m of
-    Theorem 11 has r = m².
+    """Return ⋀_{i≤m} ⋁_{j≤r} (x_ij ∧ y_ij), inputs in the order x_11, y_11, x_12, y_12, …
 
-    Where m or r is not a power of two the tree is filled up: gates with one real side pass it on,
-    so further inputs have no influence.
+    f_m of Theorem 11 has r = m². If m or r is not a power of two, the tree is padded. Gates with
+    one real side return it, so the additional inputs have no influence.
     """
     require(
         m >= 1 and r >= 1,
-        f"m and r count clauses and terms and must be at least 1, but are {m} and {r}.",
+        f"m and r must be at least 1, got {m} and {r}.",
     )
     ors, ands = (r - 1).bit_length(), (m - 1).bit_length()
     real = np.zeros((2**ands, 2**ors), bool)
@@ -81,5 +80,5 @@ def and_of_ors(m: int, r: int) -> Circuit:
 
 
 def razborov_sherstov(m: int) -> Circuit:
-    """f_m(x, y) = ⋀_{i≤m} ⋁_{j≤m²} (x_ij ∧ y_ij), whose sign-rank is 2^Ω(m)."""
+    """Return f_m(x, y) = ⋀_{i≤m} ⋁_{j≤m²} (x_ij ∧ y_ij), whose sign-rank is 2^Ω(m)."""
     return and_of_ors(m, m * m)

@@ -1,5 +1,4 @@
-"""Circuits as tasks for learners: parities of biased bits, random circuits on independent bits, and
-the generative law.
+"""Circuit tasks: parities of biased bits, random circuits on independent or generative inputs.
 
 Reference: malach2019, Figure 1, Sections 3, 5.1 and 5.2.
 """
@@ -30,18 +29,17 @@ from unlazy.tasks.circuits.recovery import PopulationStatistics
 from unlazy.tasks.circuits.statistics import Statistics
 from unlazy.tasks.circuits.unlabeled import UnlabeledCircuitPopulation
 
-#: Of gate g and value v: `COUNT[2g + v]` patterns give it, and `ORDER[4·(2g + v) + i]` is the i-th
-#: of them.
+#: Gate g has value v on `COUNT[2g + v]` patterns; `ORDER[4·(2g + v) + i]` is the i-th of them.
 COUNT = np.stack([4 - TABLE.sum(axis=1), TABLE.sum(axis=1)], axis=1).ravel().astype(np.int32)
 ORDER = np.concatenate(
     [np.argsort(TABLE[g] != v, kind="stable") for g in range(16) for v in (0, 1)]
 ).astype(np.int32)
-#: All inputs of so many bits are still few enough to list.
+#: Maximum number of bits for which all inputs are listed.
 LISTED = 16
 
 
 def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[Array, "b _"]]:
-    """Bits of all nodes of a circuit on inputs whose signs are the bits, level 0 first."""
+    """Return bits of all nodes of a circuit, level 0 first; input bits are signs of x."""
     gates, nodes = gates.astype(jnp.int32), [(x > 0).astype(jnp.int32)]
     while nodes[-1].shape[1] > 1:
         count = nodes[-1].shape[1] // 2
@@ -56,7 +54,7 @@ def node_bits(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> list[Int[A
 
 
 def evaluate_signs(gates: Int[Array, " gates"], x: Float[Array, "b n"]) -> Float[Array, " b"]:
-    """Output ±1 of a circuit, given by its gate numbers, on inputs whose signs are the bits."""
+    """Return the output ±1 of a circuit, given by its gate numbers."""
     return _signs(node_bits(gates, x)[0][:, 0] > 0)
 
 
@@ -65,31 +63,31 @@ def _signs(bits: Bool[Array, "..."]) -> Float[Array, "..."]:
 
 
 def _unit(direction: Float[Array, " n"]) -> Float[Array, "1 n"]:
-    """A direction as a unit row; the first input where there is none."""
+    """Return a direction as a unit row, or the first input if the direction is zero."""
     length = jnp.linalg.norm(direction)
     first = jnp.zeros_like(direction).at[0].set(1.0)
     return jnp.where(length > 1e-6, direction / jnp.where(length > 1e-6, length, 1.0), first)[None]
 
 
 class CircuitTask(Task):
-    """A task whose label is a circuit of its inputs.
+    """Task whose label is a circuit of its inputs.
 
-    The circuit and the law of the inputs can be had on the host, for exact numbers.
+    The circuit and the input distribution are available on the host, for exact computations.
     """
 
     @property
     @abstractmethod
     def circuit(self) -> Circuit:
-        """The target. On the host alone."""
+        """The target circuit. Available on the host only."""
 
     @property
     @abstractmethod
     def input_distribution(self) -> InputDistribution:
-        """The law of the inputs. On the host alone."""
+        """The input distribution. Available on the host only."""
 
     @abstractmethod
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """P(x) of each input."""
+        """Return P(x) of each input."""
 
     @property
     def population(self) -> Callable[[], CircuitPopulation]:
@@ -100,8 +98,9 @@ class CircuitTask(Task):
 
 
 class CircuitPopulation(eqx.Module, Statistics):
-    """The exact law of a circuit's examples: by the statistics that layerwise learning asks for, or
-    as a list of all inputs.
+    """Exact distribution of a circuit's examples.
+
+    It is given by the statistics for layerwise learning, or by the list of all inputs.
     """
 
     task: CircuitTask
@@ -111,7 +110,7 @@ class CircuitPopulation(eqx.Module, Statistics):
         return self.task.dimension
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """Exact probabilities. On the host alone."""
+        """Return exact probabilities. Runs on the host only."""
         return PopulationStatistics(self.task.circuit, self.task.input_distribution).table(learned)
 
     @property
@@ -119,19 +118,19 @@ class CircuitPopulation(eqx.Module, Statistics):
         """All inputs as one batch, whose weighted mean loss is the expected loss."""
         require(
             self.n <= LISTED,
-            f"All inputs of {self.n} bits are too many to list: at most {LISTED} bits.",
+            f"All inputs can be listed for at most {LISTED} bits, got {self.n}.",
         )
         x = listed(self.n)
         return WeightedBatch(x, self.task.target(x), self.task.probability(x) * len(x))
 
     @property
-    def unlabelled(self) -> UnlabeledCircuitPopulation:
-        """The same inputs with labels that say nothing."""
+    def unlabeled(self) -> UnlabeledCircuitPopulation:
+        """The same inputs with independent labels."""
         return UnlabeledCircuitPopulation(self)
 
 
 def listed(n: int) -> Float[Array, "2**{n} {n}"]:
-    """All inputs ±1, one a row."""
+    """Return all inputs ±1, one per row."""
     return _signs((jnp.arange(2**n)[:, None] >> jnp.arange(n)[None, ::-1]) & 1 == 1)
 
 
@@ -166,12 +165,12 @@ class ParityTask(CircuitTask):
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """E y = (2p − 1)^k."""
+        """(1 − |E y|)/2 with E y = (2p − 1)^k."""
         return error_of_constant((1 + (2 * self.p - 1) ** len(self.relevant)) / 2)
 
     @property
     def circuit(self) -> Circuit:
-        """With gates that pass on their one relevant side; n must be a power of two."""
+        """Circuit whose gates return their relevant side; n must be a power of two."""
         return parity_circuit(self.n, np.asarray(self.relevant).tolist())
 
     @property
@@ -183,9 +182,7 @@ class ParityTask(CircuitTask):
 
 
 class BiasedParity(Family):
-    """A parity of k hidden bits among n, each +1 with probability p: p = 1/2 is the uniform
-    case.
-    """
+    """Parity of k hidden bits of n, each +1 with probability p; p = 1/2 is uniform."""
 
     n: int = eqx.field(static=True)
     k: int = eqx.field(static=True)
@@ -194,9 +191,9 @@ class BiasedParity(Family):
     def __check_init__(self) -> None:
         require(
             0 < self.k < self.n,
-            f"A parity has between 1 and n − 1 = {self.n - 1} relevant bits, but k={self.k}.",
+            f"k must lie between 1 and n − 1 = {self.n - 1}, got {self.k}.",
         )
-        require(0 < self.p < 1, f"p is the probability of +1 and lies in (0, 1), but is {self.p}.")
+        require(0 < self.p < 1, f"p (the probability of +1) must lie in (0, 1), got {self.p}.")
 
     @property
     def dimension(self) -> int:
@@ -229,7 +226,7 @@ class _Circuits(Family):
 
 
 class GenerativeTask(CircuitTask):
-    """A circuit with inputs drawn from the output down (see `GenerativeDistribution`).
+    """Circuit with inputs generated from the output down (see `GenerativeDistribution`).
 
     Both labels have probability ½.
     """
@@ -241,18 +238,18 @@ class GenerativeTask(CircuitTask):
         return len(self.gates) + 1
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Patterns that give each gate its value, uniformly, level by level."""
+        """Draw, level by level, uniform patterns that give each gate its value."""
         order, count = jnp.asarray(ORDER, self.gates.dtype), jnp.asarray(COUNT, jnp.float32)
         depth = int(math.log2(self.dimension))
         keys = jax.random.split(key, depth + 1)
         y = bernoulli(keys[0], jnp.full((n, 1), 0.5)).astype(self.gates.dtype)
         nodes = y
         for i in range(depth):
-            asked = 2 * self.gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
-            place = (
-                jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[asked]
+            wanted = 2 * self.gates[None, 2**i - 1 : 2 ** (i + 1) - 1] + nodes  # n, gates
+            index = (
+                jax.random.uniform(keys[i + 1], nodes.shape, jnp.float32) * count[wanted]
             ).astype(self.gates.dtype)
-            pattern = order[4 * asked + place]
+            pattern = order[4 * wanted + index]
             nodes = jnp.stack([pattern >> 1, pattern & 1], axis=2).reshape(n, -1)
         return Batch(_signs(nodes > 0), _signs(y[:, 0] > 0))
 
@@ -261,14 +258,12 @@ class GenerativeTask(CircuitTask):
 
     @property
     def features(self) -> Float[Array, "1 n"]:
-        """The direction E[y·x]: every input has influence, and what the gates hide is the sign of
-        its correlation.
-        """
+        """Direction E[y·x]; the gates determine its signs."""
         table = jnp.asarray(TABLE, jnp.result_type(float))
         c = jnp.ones(1)
         for i in range(int(math.log2(self.dimension))):
             values = table[self.gates[2**i - 1 : 2 ** (i + 1) - 1]]  # gates, pattern
-            share = jnp.stack(
+            conditional = jnp.stack(
                 [
                     (1 - values) / (4 - values.sum(axis=1, keepdims=True)),
                     values / values.sum(axis=1, keepdims=True),
@@ -276,12 +271,12 @@ class GenerativeTask(CircuitTask):
             )
             means = jnp.stack(
                 [
-                    share @ jnp.array([-1.0, -1.0, 1.0, 1.0]),
-                    share @ jnp.array([-1.0, 1.0, -1.0, 1.0]),
+                    conditional @ jnp.array([-1.0, -1.0, 1.0, 1.0]),
+                    conditional @ jnp.array([-1.0, 1.0, -1.0, 1.0]),
                 ],
                 axis=2,
             )
-            slope = (means[1] - means[0]) / 2  # gates, side: how E[input] follows the gate's value
+            slope = (means[1] - means[0]) / 2  # gates, side: E[input · gate value]
             c = (c[:, None] * slope).reshape(-1)
         return _unit(c)
 
@@ -298,7 +293,7 @@ class GenerativeTask(CircuitTask):
         return GenerativeDistribution(self.circuit)
 
     def probability(self, x: Float[Array, "b n"]) -> Float[Array, " b"]:
-        """½ for the label, and per gate one over the number of patterns that give its value."""
+        """Return ½ for the label, divided by the number of matching patterns of each gate."""
         mass = jnp.full(len(x), 0.5)
         ones = jnp.asarray(TABLE).sum(axis=1)[None, self.gates].astype(float)
         for i, bits in enumerate(node_bits(self.gates, x)[:-1]):
@@ -308,13 +303,13 @@ class GenerativeTask(CircuitTask):
 
 
 class GenerativeCircuits(_Circuits):
-    """Random circuits under the generative law."""
+    """Random circuits with the generative distribution."""
 
     def __check_init__(self) -> None:
         self._check()
         require(
             not {"TRUE", "FALSE"} & set(self.gates),
-            "The generative law needs gates that take both values: leave out TRUE and FALSE.",
+            "The generative distribution needs gates that take both values; omit TRUE and FALSE.",
         )
 
     def task(self, *, key: PRNGKeyArray) -> GenerativeTask:
@@ -322,7 +317,7 @@ class GenerativeCircuits(_Circuits):
 
 
 class ProductCircuitTask(CircuitTask):
-    """A circuit on independent bits with P(x_j = 1) = p_j."""
+    """Circuit on independent bits with P(x_j = 1) = p_j."""
 
     gates: Int[Array, " gates"]
     p: Float[Array, " n"]
@@ -339,7 +334,7 @@ class ProductCircuitTask(CircuitTask):
         return evaluate_signs(self.gates, x)
 
     def _positive(self, p: Float[Array, " n"]) -> Float[Array, ""]:
-        """P(y = 1), from the inputs up."""
+        """Return P(y = 1), computed from the inputs up."""
         table = jnp.asarray(TABLE, p.dtype)
         while len(p) > 1:
             count = len(p) // 2
@@ -354,7 +349,7 @@ class ProductCircuitTask(CircuitTask):
 
     @property
     def features(self) -> Float[Array, "1 n"]:
-        """The covariances of label and inputs: the slope of P(y = 1) in p times p(1 − p)."""
+        """Covariances of label and inputs: ∂P(y = 1)/∂p_j · p_j(1 − p_j), normalized."""
         return _unit(jax.grad(self._positive)(self.p) * self.p * (1 - self.p))
 
     @property
@@ -374,7 +369,7 @@ class ProductCircuitTask(CircuitTask):
 
 
 class ProductCircuits(_Circuits):
-    """Random circuits on independent bits, each bit's P(+1) drawn uniformly from [low, high]."""
+    """Random circuits on independent bits, with P(+1) uniform in [low, high] per bit."""
 
     low: float = eqx.field(converter=float, default=0.25, kw_only=True)
     high: float = eqx.field(converter=float, default=0.75, kw_only=True)
@@ -383,7 +378,7 @@ class ProductCircuits(_Circuits):
         self._check()
         require(
             0 < self.low <= self.high < 1,
-            f"Probabilities need 0 < low ≤ high < 1, but low={self.low}, high={self.high}.",
+            f"0 < low ≤ high < 1 is required, got low={self.low}, high={self.high}.",
         )
 
     def task(self, *, key: PRNGKeyArray) -> ProductCircuitTask:
@@ -395,7 +390,7 @@ class ProductCircuits(_Circuits):
 
 
 def _one_line(text: str) -> str:
-    """A circuit as a text, the same for equal circuits."""
+    """Return a circuit as text, the same for equal circuits."""
     return str(Circuit.parse(text)).replace("\n", " / ")
 
 
@@ -404,11 +399,10 @@ def _floats(p: Sequence[float] | None) -> tuple[float, ...] | None:
 
 
 class FixedCircuit(Family):
-    """One circuit that is not drawn but written, as `Circuit.parse` reads it.
+    """A given circuit, in the format of `Circuit.parse`.
 
-    Its inputs are independent bits with P(x_j = 1) = p_j, or have its generative law where `p` is
-    None. Every key gives the same task: it is for counter-examples and for functions with a name,
-    not for a choice of secrets.
+    Its inputs are independent bits with P(x_j = 1) = p_j, or have its generative distribution if
+    `p` is None. Every key gives the same task. It is meant for counterexamples and named functions.
     """
 
     text: str = eqx.field(static=True, converter=_one_line)
@@ -420,14 +414,13 @@ class FixedCircuit(Family):
             return
         require(
             len(self.p) == self.dimension,
-            f"The circuit reads {self.dimension} inputs, but {len(self.p)} probabilities are "
-            "given.",
+            f"p must have one entry per input ({self.dimension}), got {len(self.p)}.",
         )
-        require(all(0 < p < 1 for p in self.p), f"Probabilities lie in (0, 1), but are {self.p}.")
+        require(all(0 < p < 1 for p in self.p), f"p must lie in (0, 1), got {self.p}.")
 
     @property
     def circuit(self) -> Circuit:
-        """The target."""
+        """The target circuit."""
         return Circuit.parse(self.text)
 
     @property

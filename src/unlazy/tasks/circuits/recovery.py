@@ -1,9 +1,8 @@
-"""What a learned circuit is worth, exactly: its error under the law, and which gates of the target
-it recovered up to sign.
+"""Exact evaluation of a learned circuit: its error, and which target gates it recovered up to sign.
 
-For product and generative laws the subtrees below a gate are independent given the target's values
-at their roots. So M[b, o] = P(learned node = o | target node = b) runs from the inputs up, and with
-it the statistics on which the next layer is trained.
+For product and generative distributions the subtrees below a gate are independent given the
+target's values at their roots. So M[b, o] = P(learned node = o | target node = b) is computed from
+the inputs up, and with it the statistics for training the next layer.
 
 Reference: malach2019, proof of Theorem 4.
 """
@@ -30,9 +29,7 @@ from unlazy.tasks.circuits.statistics import Statistics
 
 
 class PopulationStatistics(Statistics):
-    """P(learned pattern, label) under a law, for circuits that agree with the target on nothing in
-    particular.
-    """
+    """P(learned pattern, label) under a distribution, for any learned layers."""
 
     def __init__(self, circuit: Circuit, distribution: InputDistribution) -> None:
         self.circuit = circuit
@@ -44,17 +41,17 @@ class PopulationStatistics(Statistics):
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
         level = self.circuit.depth - len(learned) - 1
-        found = 0.0
+        table = 0.0
         for weight, target in self.parts:
             transfer = transfers(self.circuit, target, learned)
             pair = _pair(transfer)  # gates, target pattern, learned pattern
-            found = found + weight * np.einsum("gty,gtq->gqy", target[level], pair)
-        return np.asarray(found)
+            table = table + weight * np.einsum("gty,gtq->gqy", target[level], pair)
+        return np.asarray(table)
 
 
 @dataclasses.dataclass(frozen=True)
 class WeightedSampleStatistics(Statistics):
-    """The same where the law is a weighted sample."""
+    """P(learned pattern, label) under a weighted sample."""
 
     sample: WeightedSample
 
@@ -69,7 +66,7 @@ class WeightedSampleStatistics(Statistics):
 
 
 def _pair(transfer: np.ndarray) -> np.ndarray:
-    """P(learned pattern | target pattern) from M of the two nodes below each gate."""
+    """Return P(learned pattern | target pattern) from M of the two nodes below each gate."""
     left, right = transfer[0::2], transfer[1::2]
     result: np.ndarray = left[:, FIRST][:, :, FIRST] * right[:, SECOND][:, :, SECOND]
     return result
@@ -78,9 +75,9 @@ def _pair(transfer: np.ndarray) -> np.ndarray:
 def transfers(
     circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """M at the nodes above the learned levels (the inputs' level first).
+    """Return M at the nodes above the learned levels (that of the inputs first).
 
-    A target value that never occurs gets fair coins.
+    A target value that never occurs gets probability ½ for each output.
     """
     return all_transfers(circuit, target, learned)[-1]
 
@@ -88,16 +85,15 @@ def transfers(
 def all_transfers(
     circuit: Circuit, target: Sequence[np.ndarray], learned: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """M at the inputs, and at the nodes above each learned level."""
-    found = np.broadcast_to(np.eye(2), (circuit.n, 2, 2))
-    levels = [found]
+    """Return M at the inputs, and at the nodes above each learned level."""
+    matrix = np.broadcast_to(np.eye(2), (circuit.n, 2, 2))
+    levels = [matrix]
     for index, gates in enumerate(learned):
         level = circuit.depth - index - 1
         pattern = target[level].sum(axis=2)  # gates, target pattern
-        pair = _pair(found)
-        positive = np.einsum(
-            "gtq,gq->gt", pair, TABLE[gates]
-        )  # P(learned output = 1 | target pattern)
+        pair = _pair(matrix)
+        # P(learned output = 1 | target pattern)
+        positive = np.einsum("gtq,gq->gt", pair, TABLE[gates])
         rows = []
         for value in (0, 1):
             mass = np.where(TABLE[circuit.levels[level]] == value, pattern, 0.0)
@@ -110,21 +106,22 @@ def all_transfers(
                 )
             )
         one = np.stack(rows, axis=1)
-        found = np.stack([1 - one, one], axis=2)
-        levels.append(found)
+        matrix = np.stack([1 - one, one], axis=2)
+        levels.append(matrix)
     return levels
 
 
 def error(circuit: Circuit, distribution: InputDistribution, learned: Circuit) -> float:
-    """P(learned output ≠ target output), exactly."""
+    """Return P(learned output ≠ target output), exactly."""
     return Examiner(circuit, distribution).error(learned)
 
 
 @dataclasses.dataclass(frozen=True)
 class Recovery:
-    """By level 0 … d − 1: `status` of each gate is +1 (the target's value, or its negation, on all
-    that occurs), −1 (wrong) or 0 (without influence). `share` counts the influencing gates, `error`
-    is exact.
+    """Recovered gates and exact error of a learned circuit.
+
+    `status` by level 0 … d − 1: +1 for a gate that has the target's value, or its negation, on all
+    patterns that occur; −1 for a wrong gate; 0 for a gate without influence.
     """
 
     status: list[np.ndarray]
@@ -132,18 +129,18 @@ class Recovery:
 
     @property
     def share(self) -> float:
-        """Share of the influencing gates that were recovered."""
+        """Fraction of the gates with influence that were recovered."""
         flat = np.concatenate(self.status)
         return float(np.mean(flat[flat != 0] > 0)) if np.any(flat) else 1.0
 
     @property
     def exact(self) -> bool:
-        """Every influencing gate recovered, and no error."""
+        """Whether all gates with influence are recovered and the error is zero."""
         return self.share == 1.0 and self.error <= 1e-12
 
 
 class Examiner:
-    """Holds learned circuits against one target, whose own numbers are computed once."""
+    """Comparison of learned circuits with one target, whose statistics are computed once."""
 
     def __init__(self, circuit: Circuit, distribution: InputDistribution) -> None:
         self.circuit, self.influence = circuit, influences(circuit)
@@ -154,7 +151,7 @@ class Examiner:
         ]
 
     def error(self, learned: Circuit) -> float:
-        """P(learned output ≠ target output), exactly."""
+        """Return P(learned output ≠ target output), exactly."""
         below = learned.levels[::-1]
         return sum(
             weight * _error(target, transfers(self.circuit, target, below))
@@ -162,18 +159,21 @@ class Examiner:
         )
 
     def __call__(self, learned: Circuit) -> Recovery:
-        """Compare up to the signs of inner gates."""
+        """Return the recovery, up to the signs of inner gates."""
         depth, wrong = self.circuit.depth, 0.0
         status = [np.ones(2**i, int) for i in range(depth)]
         for weight, target in self.parts:
             transfer = all_transfers(self.circuit, target, learned.levels[::-1])
             wrong += weight * _error(target, transfer[-1])
             for level in range(depth):
-                found = transfer[depth - level]
-                straight, swapped = found[:, 0, 1] + found[:, 1, 0], found[:, 0, 0] + found[:, 1, 1]
+                matrix = transfer[depth - level]
+                straight, swapped = (
+                    matrix[:, 0, 1] + matrix[:, 1, 0],
+                    matrix[:, 0, 0] + matrix[:, 1, 1],
+                )
                 mass = target[level].sum(axis=2)
                 values = TABLE[self.circuit.levels[level]]
-                # Where one value alone occurs, only that one can be asked for.
+                # A target gate that takes a single value counts as recovered.
                 constant = ((mass * (values == 0)).sum(axis=1) <= NEVER) | (
                     (mass * (values == 1)).sum(axis=1) <= NEVER
                 )

@@ -1,6 +1,4 @@
-"""What layerwise learning asks of data: how often each pattern of two nodes comes with each
-label.
-"""
+"""Interface of the statistics used by layerwise learning: joint patterns and labels."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import numpy as np
 
 
 class Statistics:
-    """P(pattern, label) at the gates of a level, as the layers below were learned."""
+    """P(pattern, label) at the gates of a level, given the learned layers below."""
 
     @property
     @abstractmethod
@@ -20,6 +18,7 @@ class Statistics:
 
     @abstractmethod
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """`(gates, pattern, label)` for the next level up; `learned` holds the gates of the levels
-        below, the inputs' level first.
+        """Return probabilities `(gates, pattern, label)` for the next level up.
+
+        `learned` holds the gates of the levels below, that of the inputs first.
         """

@@ -1,4 +1,4 @@
-"""Circuit data with labels that say nothing, by their exact law."""
+"""Exact distribution of circuit inputs with independent labels."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from unlazy.tasks.circuits.statistics import Statistics
 
 
 class UnlabeledCircuitPopulation(eqx.Module, Statistics):
-    """The law of a circuit's inputs, where labels keep their shares but are independent of them.
+    """Distribution of a circuit's inputs with labels that are independent of them.
 
-    `law`: a `CircuitPopulation`.
+    Labels keep their probabilities. `distribution` is a `CircuitPopulation`.
     """
 
     distribution: Any
@@ -26,9 +26,9 @@ class UnlabeledCircuitPopulation(eqx.Module, Statistics):
         return int(self.distribution.n)
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """Probabilities of patterns times those of labels. On the host alone."""
-        found = self.distribution.table(learned)
-        result: np.ndarray = found.sum(axis=2, keepdims=True) * found[:1].sum(axis=1, keepdims=True)
+        """Return probabilities of patterns times those of labels. Runs on the host only."""
+        joint = self.distribution.table(learned)
+        result: np.ndarray = joint.sum(axis=2, keepdims=True) * joint[:1].sum(axis=1, keepdims=True)
         return result
 
     @property

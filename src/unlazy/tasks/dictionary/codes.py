@@ -1,7 +1,7 @@
-"""Hidden representations that carry labels.
+"""Dictionary data whose relevant patterns form one of a few labeled codes.
 
-    φ̃_A uniform among 2·codes random vectors, half of them labelled +1, all other patterns fair
-    coins, x = M φ̃ normalised
+    φ̃_A uniform among 2·codes random vectors, half of them labeled +1, all other patterns uniform
+    bits, x = M φ̃ normalized
 
 Reference: shi2022, Appendix E.3.
 """
@@ -19,7 +19,7 @@ from unlazy.tasks.base import Batch, Family, Task
 
 
 class LabeledCodes(Task):
-    """Inputs whose relevant patterns form one of a few labelled vectors."""
+    """Inputs whose relevant patterns form one of a few labeled vectors."""
 
     dictionary: Float[Array, "D d"]
     relevant: Bool[Array, " D"]
@@ -32,13 +32,13 @@ class LabeledCodes(Task):
 
     @property
     def basis(self) -> Float[Array, "D d"]:
-        """The dictionary: orthonormal, and every input lies in its span."""
+        """The dictionary, which is orthonormal and spans all inputs."""
         return self.dictionary
 
     @property
     def mean(self) -> Float[Array, " D"]:
         """E φ̃."""
-        return jnp.full(len(self.relevant), 0.5).at[self._places].set(jnp.mean(self.codes, axis=0))
+        return jnp.full(len(self.relevant), 0.5).at[self._where].set(jnp.mean(self.codes, axis=0))
 
     @property
     def sigma(self) -> Float[Array, ""]:
@@ -46,7 +46,7 @@ class LabeledCodes(Task):
         return jnp.sqrt(jnp.sum(self.mean * (1 - self.mean)))
 
     @property
-    def _places(self) -> Array:
+    def _where(self) -> Array:
         return jnp.nonzero(self.relevant, size=self.codes.shape[1])[0]
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
@@ -54,7 +54,7 @@ class LabeledCodes(Task):
         chosen = jax.random.randint(key_code, (n,), 0, len(self.codes))
         present = (
             bernoulli(key_background, jnp.full((n, len(self.relevant)), 0.5))
-            .at[:, self._places]
+            .at[:, self._where]
             .set(self.codes[chosen])
         )
         return Batch(
@@ -62,30 +62,27 @@ class LabeledCodes(Task):
         )
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label of the nearest code."""
-        present = ((x @ self.dictionary.T) * self.sigma + self.mean[None, :])[:, self._places]
+        present = ((x @ self.dictionary.T) * self.sigma + self.mean[None, :])[:, self._where]
         codes = self.codes.astype(present.dtype)
         distance = jnp.sum(jnp.abs(present[:, None, :] - codes[None, :, :]), axis=2)  # n c
         return self.labels[jnp.argmin(distance, axis=1)]
 
     @property
     def features(self) -> Float[Array, "1 d"]:
-        """The direction from the mean of the negative codes to that of the positive ones: along it
-        lies the first gradient.
-        """
+        """Direction between the class means of the codes, that of the first gradient."""
         difference = self.labels @ self.codes.astype(self.labels.dtype)
-        direction = jnp.zeros(len(self.relevant)).at[self._places].set(difference) @ self.dictionary
+        direction = jnp.zeros(len(self.relevant)).at[self._where].set(difference) @ self.dictionary
         result: Array = (direction / jnp.linalg.norm(direction))[None]
         return result
 
     @property
     def chance(self) -> Float[Array, ""]:
-        """As many codes have one label as the other."""
+        """½: both labels have the same number of codes."""
         return jnp.asarray(0.5)
 
 
 class HiddenRepresentations(Family):
-    """`codes` random vectors of k patterns for each label, in a dictionary of D patterns."""
+    """`codes` random vectors of k patterns per label, in a dictionary of D patterns."""
 
     d: int = eqx.field(static=True, kw_only=True)
     D: int = eqx.field(static=True, kw_only=True)
@@ -95,9 +92,9 @@ class HiddenRepresentations(Family):
     def __check_init__(self) -> None:
         require(
             0 < self.k <= self.D <= self.d,
-            f"0 < k ≤ D ≤ d is expected, but k={self.k}, D={self.D}, d={self.d}.",
+            f"0 < k ≤ D ≤ d is required, got k={self.k}, D={self.D}, d={self.d}.",
         )
-        require(self.codes > 0, f"Each label needs at least one code, but codes={self.codes}.")
+        require(self.codes > 0, f"codes must be positive, got {self.codes}.")
 
     @property
     def dimension(self) -> int:
@@ -105,7 +102,7 @@ class HiddenRepresentations(Family):
 
     @property
     def coordinates(self) -> int:
-        """Inputs lie in the span of D patterns."""
+        """D: inputs lie in the span of D patterns."""
         return self.D
 
     def task(self, *, key: PRNGKeyArray) -> LabeledCodes:

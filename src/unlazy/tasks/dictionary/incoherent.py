@@ -1,13 +1,12 @@
-"""Dictionary data in the general setting: patterns that are not orthogonal, noise, unequal classes,
-a background that is not independent.
+"""Dictionary data in the general setting: incoherent patterns, noise, unbalanced classes.
 
     x̃ = M φ̃ + ζ,   ζ ~ N(0, σ_ζ² I),   y = +1 if Σ_{j∈A} φ̃_j is odd else −1,
     x = (x̃ − E x̃) / σ̃,   σ̃² = Σ_j Var φ̃_j + d σ_ζ²
 
-`coherence`: weight of the Gaussian part that is mixed into an orthonormal dictionary before its
-columns are scaled to length one; the task reports the μ = √d·max_{i≠j} |⟨M_i, M_j⟩| that came out.
-The background has its own rate for every pattern, and one hidden coin that moves all of them
-together; both are independent of the relevant patterns.
+`coherence`: weight of the Gaussian part added to an orthonormal dictionary before its columns are
+normalized. The task gives the resulting μ = √d·max_{i≠j} |⟨M_i, M_j⟩|. Each background pattern has
+its own rate, and one hidden sign shifts all rates together. Both are independent of the relevant
+patterns.
 
 Reference: shi2022, Appendix F.1.
 """
@@ -35,8 +34,9 @@ from unlazy.tasks.dictionary.balance import (
 def incoherent_dictionary(
     d: int, D: int, coherence: float | Array, *, key: PRNGKeyArray
 ) -> Float[Array, "D d"]:
-    """D unit rows: an orthonormal dictionary, plus `coherence` times Gaussian rows of expected
-    length one, scaled to length one.
+    """Draw D unit rows: an orthonormal dictionary plus `coherence` times Gaussian rows.
+
+    The Gaussian rows have expected norm about one; the sum is normalized.
     """
     key_orthonormal, key_gaussian = jax.random.split(key)
     q, _ = orthogonal_triangular(normal(key_orthonormal, (d, D)))
@@ -46,7 +46,7 @@ def incoherent_dictionary(
 
 
 def incoherence(dictionary: Float[Array, "D d"]) -> Float[Array, ""]:
-    """μ = √d·max_{i≠j} |⟨M_i, M_j⟩|."""
+    """Return μ = √d·max_{i≠j} |⟨M_i, M_j⟩|."""
     gram = jnp.abs(dictionary @ dictionary.T)
     return math.sqrt(dictionary.shape[1]) * jnp.max(
         jnp.where(jnp.eye(len(gram), dtype=bool), 0.0, gram)
@@ -54,7 +54,7 @@ def incoherence(dictionary: Float[Array, "D d"]) -> Float[Array, ""]:
 
 
 class GeneralPatterns(Task):
-    """Dictionary data of the general setting, with all that is hidden in it."""
+    """Dictionary data of the general setting, with its ground truth."""
 
     dictionary: Float[Array, "D d"]
     relevant: Bool[Array, " D"]
@@ -69,12 +69,12 @@ class GeneralPatterns(Task):
 
     @property
     def mu(self) -> Float[Array, ""]:
-        """The dictionary's true μ."""
+        """The dictionary's μ."""
         return incoherence(self.dictionary)
 
     @property
     def mean(self) -> Float[Array, " D"]:
-        """E φ̃: the hidden coin is fair, so that it moves no mean."""
+        """E φ̃; the hidden sign is uniform and does not change it."""
         return jnp.where(self.relevant, self.distribution.moments.relevant, self.rates)
 
     @property
@@ -85,11 +85,11 @@ class GeneralPatterns(Task):
         )
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Draw relevant patterns, the background by its rates and the hidden coin, and noise."""
-        key_relevant, key_coin, key_background, key_noise = jax.random.split(key, 4)
+        """Draw relevant patterns, the background by its rates and hidden sign, and noise."""
+        key_relevant, key_sign, key_background, key_noise = jax.random.split(key, 4)
         relevant = self.distribution.draw(n, self.relevant, key=key_relevant)
-        coin = jnp.where(bernoulli(key_coin, jnp.full((n, 1), 0.5)), 1.0, -1.0)
-        background = bernoulli(key_background, self.rates[None, :] + self.swing * coin)
+        sign = jnp.where(bernoulli(key_sign, jnp.full((n, 1), 0.5)), 1.0, -1.0)
+        background = bernoulli(key_background, self.rates[None, :] + self.swing * sign)
         present = jnp.where(self.relevant[None, :], relevant, background)
         noise = self.noise * normal(key_noise, (n, self.dimension))
         deviation = present.astype(self.mean.dtype) - self.mean[None, :]
@@ -99,8 +99,9 @@ class GeneralPatterns(Task):
         )
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, each pattern read off by least squares and rounded; right but for the far tail
-        of the noise.
+        """Return the label from patterns by least squares and rounding.
+
+        It is wrong only in the far tail of the noise.
         """
         present = (x * self.sigma) @ pseudo_inverse(self.dictionary) + self.mean[None, :]
         count = jnp.sum(jnp.where(self.relevant[None, :], jnp.round(present), 0), axis=1).astype(
@@ -110,7 +111,7 @@ class GeneralPatterns(Task):
 
     @property
     def features(self) -> Float[Array, "1 d"]:
-        """The direction of Σ_{j∈A} M_j."""
+        """Direction of Σ_{j∈A} M_j."""
         direction = self.relevant.astype(self.dictionary.dtype) @ self.dictionary
         result: Array = (direction / jnp.linalg.norm(direction))[None]
         return result
@@ -121,8 +122,9 @@ class GeneralPatterns(Task):
 
 
 class GeneralParity(Family):
-    """Parity labels in the general setting; the rates of the background patterns are drawn evenly
-    from [least, most].
+    """Parity labels in the general setting.
+
+    The rates of the background patterns are drawn uniformly from [lowest, highest].
     """
 
     d: int = eqx.field(static=True, kw_only=True)
@@ -132,44 +134,42 @@ class GeneralParity(Family):
     negative: float = eqx.field(converter=float, default=0.7, kw_only=True)
     coherence: float = eqx.field(converter=float, default=0.2, kw_only=True)
     noise: float = eqx.field(converter=float, default=0.05, kw_only=True)
-    least: float = eqx.field(converter=float, default=0.2, kw_only=True)
-    most: float = eqx.field(converter=float, default=0.5, kw_only=True)
+    lowest: float = eqx.field(converter=float, default=0.2, kw_only=True, metadata={"key": "least"})
+    highest: float = eqx.field(converter=float, default=0.5, kw_only=True, metadata={"key": "most"})
     swing: float = eqx.field(converter=float, default=0.1, kw_only=True)
 
     def __check_init__(self) -> None:
-        # What these parameters must satisfy is written there.
+        # Checks the parameters that both families share.
         BalancedParity(
             d=self.d, D=self.D, k=self.k, structure=self.structure, negative=self.negative
         )
         require(
             self.coherence >= 0 and self.noise >= 0,
-            f"coherence and noise cannot be negative, but are {self.coherence}, {self.noise}.",
+            f"coherence and noise must not be negative, got {self.coherence}, {self.noise}.",
         )
         require(
-            0 <= self.swing <= self.least <= self.most <= 1 - self.swing,
-            "0 ≤ swing ≤ least ≤ most ≤ 1 − swing is expected, so that all rates are "
-            f"probabilities, but swing={self.swing}, "
-            f"least={self.least}, most={self.most}.",
+            0 <= self.swing <= self.lowest <= self.highest <= 1 - self.swing,
+            "0 ≤ swing ≤ lowest ≤ highest ≤ 1 − swing is required, so that all rates are "
+            f"probabilities, got swing={self.swing}, lowest={self.lowest}, "
+            f"highest={self.highest}.",
         )
 
     @property
     def distribution(self) -> BalancedPatternDistribution:
-        """The law of the relevant patterns."""
+        """Distribution of the relevant patterns."""
         return balanced_distribution(self.D, self.k, self.structure, self.negative)
 
     @property
     def sigma(self) -> float:
         """σ̃ with the mean rate for every background pattern."""
-        p, q = float(self.distribution.moments.relevant), (self.least + self.most) / 2
+        p, q = float(self.distribution.moments.relevant), (self.lowest + self.highest) / 2
         return math.sqrt(
             self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q) + self.d * self.noise**2
         )
 
     @property
     def gamma(self) -> float:
-        """γ = (E[φ̃_i | y = 1] − E[φ̃_i | y = −1])/2, which does not depend on the balance of the
-        classes.
-        """
+        """γ = (E[φ̃_i | y = 1] − E[φ̃_i | y = −1])/2, independent of the class balance."""
         return float(balanced_distribution(self.D, self.k, self.structure, 0.5).moments.gamma)
 
     @property
@@ -180,7 +180,7 @@ class GeneralParity(Family):
         key_dictionary, key_relevant, key_rates = jax.random.split(key, 3)
         dictionary = incoherent_dictionary(self.d, self.D, self.coherence, key=key_dictionary)
         relevant = random_subset(key_relevant, self.D, self.k)
-        rates = self.least + (self.most - self.least) * jax.random.uniform(
+        rates = self.lowest + (self.highest - self.lowest) * jax.random.uniform(
             key_rates, (self.D,), jnp.float32
         )
         return GeneralPatterns(

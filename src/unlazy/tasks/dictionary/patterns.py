@@ -1,7 +1,6 @@
-"""Dictionary data with hidden patterns: the label counts how many of k unknown patterns are present
-in the input.
+"""Dictionary data: the label depends on the number of present patterns among k hidden ones.
 
-    φ̃ ~ law on {0,1}^D,   x̃ = M φ̃,   y = +1 if Σ_{j∈A} φ̃_j ∈ P else −1,   x = (x̃ − E x̃) / σ̃
+    φ̃ ∈ {0,1}^D random,   x̃ = M φ̃,   y = +1 if Σ_{j∈A} φ̃_j ∈ P else −1,   x = (x̃ − E x̃) / σ̃
 
 `dictionary` = Mᵀ (orthonormal rows), `relevant` = indicator of A, `P` = label set, `po` = P(φ̃_j =
 1) outside A, `sigma` = σ̃ with σ̃² = Σ_j Var φ̃_j, `gamma` = γ = E[y φ̃_i] − E[y] E[φ̃_i] for i ∈
@@ -26,31 +25,31 @@ from unlazy.core.errors import require, require_whole
 from unlazy.core.random import bernoulli, categorical, orthonormal, random_subset
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
 
-#: Up to so many patterns, all 2^D inputs can be listed.
+#: Maximum number of patterns for which all 2^D inputs are listed.
 LISTED = 14
 
 
 def parity(k: int) -> tuple[int, ...]:
-    """P = the odd numbers up to k (Example 2 of shi2022)."""
+    """Return P = the odd numbers up to k (Example 2 of shi2022)."""
     return tuple(range(1, k + 1, 2))
 
 
 def threshold(k: int) -> tuple[int, ...]:
-    """P = the numbers above k/2, up to k (Example 1 of shi2022)."""
+    """Return P = the numbers above k/2, up to k (Example 1 of shi2022)."""
     return tuple(s for s in range(1, k + 1) if 2 * s > k)
 
 
 def interval(k: int, low: int, high: int) -> tuple[int, ...]:
-    """P = {low, …, high} within [k] (Appendix E.1.2 of shi2022)."""
+    """Return P = {low, …, high} within [k] (Appendix E.1.2 of shi2022)."""
     require(
         1 <= low <= high <= k,
-        f"An interval needs 1 ≤ low ≤ high ≤ k, but got low={low}, high={high}, k={k}.",
+        f"1 ≤ low ≤ high ≤ k is required, got low={low}, high={high}, k={k}.",
     )
     return tuple(range(low, high + 1))
 
 
 class PatternMoments(NamedTuple):
-    """Exact moments of a pattern law."""
+    """Exact moments of a pattern distribution."""
 
     positive: Float[Array, ""]  # P(y = +1)
     gamma: Float[Array, ""]  # γ, correlation of the label with each relevant pattern
@@ -60,10 +59,10 @@ class PatternMoments(NamedTuple):
 
 
 class PatternDistribution(eqx.Module):
-    """A law on {0,1}^D as a mixture of product laws: component c has φ̃_j ~ Bernoulli(p_c) on A and
-    Bernoulli(q_c) off A.
+    """Mixture of product distributions on {0,1}^D.
 
-    Two of its components at p = 0 and p = 1 make "all relevant patterns absent" and "all present".
+    Component c has φ̃_j ~ Bernoulli(p_c) on A and Bernoulli(q_c) off A. Components with p = 0 and p
+    = 1 represent "all relevant patterns absent" and "all present".
     """
 
     weight: Float[Array, " c"]
@@ -75,12 +74,12 @@ class PatternDistribution(eqx.Module):
 
     @property
     def label_of_count(self) -> Float[Array, " {self.k}+1"]:
-        """y as a function of the number 0 … k of relevant patterns that are present."""
+        """Label y as a function of the number 0 … k of relevant patterns that are present."""
         return jnp.array([1.0 if s in self.P else -1.0 for s in range(self.k + 1)])
 
     @property
     def count_distribution(self) -> Float[Array, " {self.k}+1"]:
-        """P(Σ_A φ̃ = s) for s = 0 … k: a mixture of binomials."""
+        """P(Σ_A φ̃ = s) for s = 0 … k, a mixture of binomials."""
         s = jnp.arange(self.k + 1.0)[None, :]
         log_choose = jnp.array([math.log(math.comb(self.k, i)) for i in range(self.k + 1)])
         # xlogy and xlog1py take 0·log 0 = 0, so that p = 0 and p = 1 are exact.
@@ -92,33 +91,33 @@ class PatternDistribution(eqx.Module):
     @property
     def moments(self) -> PatternMoments:
         """All moments in closed form; by exchangeability E[y φ̃_i] = E[y Σ_A φ̃] / k."""
-        mass, label, share = (
+        mass, label, fraction = (
             self.count_distribution,
             self.label_of_count,
             jnp.arange(self.k + 1.0) / self.k,
         )
-        p, q = self._relevant(mass @ share), self.weight @ self.q
+        p, q = self._relevant(mass @ fraction), self.weight @ self.q
         return PatternMoments(
             positive=mass @ (label > 0).astype(mass.dtype),
-            gamma=mass @ (label * share) - (mass @ label) * (mass @ share),
+            gamma=mass @ (label * fraction) - (mass @ label) * (mass @ fraction),
             relevant=p,
             background=q,
             sigma=jnp.sqrt(self.k * p * (1 - p) + (self.D - self.k) * q * (1 - q)),
         )
 
-    def _relevant(self, share: Float[Array, ""]) -> Float[Array, ""]:
-        """P(φ̃_i = 1) on A; `share`: the same from the law of the count."""
+    def _relevant(self, fraction: Float[Array, ""]) -> Float[Array, ""]:
+        """Return P(φ̃_i = 1) on A; `fraction` is the same from the distribution of the count."""
         return self.weight @ self.p
 
     def mass(
         self, on: Int[Array | np.ndarray, " p"], off: Int[Array | np.ndarray, " p"]
     ) -> Float[Array, " p"]:
-        """P(φ̃) of one hidden vector each, with `on` patterns of A and `off` others present."""
+        """Return P(φ̃) of single vectors with `on` patterns of A and `off` others present."""
 
-        def product(share: Array, present: Array | np.ndarray, of: int) -> Array:
-            share, present = share[:, None], present[None, :].astype(share.dtype)
-            return jax.scipy.special.xlogy(present, share) + jax.scipy.special.xlog1py(
-                of - present, -share
+        def product(fraction: Array, present: Array | np.ndarray, of: int) -> Array:
+            fraction, present = fraction[:, None], present[None, :].astype(fraction.dtype)
+            return jax.scipy.special.xlogy(present, fraction) + jax.scipy.special.xlog1py(
+                of - present, -fraction
             )
 
         return self.weight @ jnp.exp(
@@ -126,7 +125,7 @@ class PatternDistribution(eqx.Module):
         )
 
     def draw(self, n: int, relevant: Bool[Array, " D"], *, key: PRNGKeyArray) -> Bool[Array, "n D"]:
-        """`n` hidden vectors φ̃."""
+        """Draw `n` hidden vectors φ̃."""
         key_component, key_bits = jax.random.split(key)
         component = categorical(key_component, self.weight, n)
         probability = jnp.where(
@@ -136,7 +135,7 @@ class PatternDistribution(eqx.Module):
 
 
 class HiddenPatterns(Task):
-    """Normalised dictionary data (x, y) with a known dictionary, relevant set A and label set P."""
+    """Normalized dictionary data (x, y) with known dictionary, relevant set A and label set P."""
 
     dictionary: Float[Array, "D d"]
     relevant: Bool[Array, " D"]
@@ -148,7 +147,7 @@ class HiddenPatterns(Task):
 
     @property
     def basis(self) -> Float[Array, "D d"]:
-        """The dictionary itself: orthonormal, and every input lies in its span."""
+        """The dictionary, which is orthonormal and spans all inputs."""
         return self.dictionary
 
     @property
@@ -158,7 +157,7 @@ class HiddenPatterns(Task):
         return jnp.where(self.relevant, moments.relevant, moments.background)
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
-        """Coordinates φ = (φ̃ − E φ̃) / σ̃ of `n` inputs, and their labels."""
+        """Draw coordinates φ = (φ̃ − E φ̃) / σ̃ of `n` inputs, and their labels."""
         return self._examples(self.distribution.draw(n, self.relevant, key=key))
 
     def _examples(self, present: Bool[Array, "n D"]) -> Batch:
@@ -169,7 +168,7 @@ class HiddenPatterns(Task):
 
     @property
     def population(self) -> Callable[[], Population] | None:
-        """All 2^D inputs, where there are few patterns."""
+        """All 2^D inputs if D ≤ `LISTED`, otherwise None."""
         return self._population if self.distribution.D <= LISTED else None
 
     def _population(self) -> Population:
@@ -182,7 +181,7 @@ class HiddenPatterns(Task):
         return Population(*self._examples(present), mass)
 
     def target(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """The label, read off the number of relevant patterns in x."""
+        """Return the label from the number of relevant patterns in x."""
         present = (x @ self.dictionary.T) * self.distribution.moments.sigma + self.mean[None, :]
         count = jnp.round(jnp.sum(jnp.where(self.relevant[None, :], present, 0), axis=1)).astype(
             int
@@ -191,7 +190,7 @@ class HiddenPatterns(Task):
 
     @property
     def features(self) -> Float[Array, "1 d"]:
-        """The one direction that matters, Σ_{j∈A} M_j / √k."""
+        """The single relevant direction, Σ_{j∈A} M_j / √k."""
         return (self.relevant.astype(self.dictionary.dtype) @ self.dictionary)[None] / math.sqrt(
             self.distribution.k
         )
@@ -202,9 +201,7 @@ class HiddenPatterns(Task):
 
 
 class PatternFamily(Family):
-    """Base of the pattern families: a random orthonormal dictionary of D patterns in R^d, and a
-    random A of size k.
-    """
+    """Base class with a random orthonormal dictionary of D patterns in R^d and a random A."""
 
     d: int = eqx.field(static=True, kw_only=True)
     D: int = eqx.field(static=True, kw_only=True)
@@ -212,7 +209,7 @@ class PatternFamily(Family):
 
     @property
     def distribution(self) -> PatternDistribution:
-        """The law of the hidden vector."""
+        """Distribution of the hidden vector."""
         raise NotImplementedError
 
     @property
@@ -226,7 +223,7 @@ class PatternFamily(Family):
 
     @property
     def coordinates(self) -> int:
-        """Inputs lie in the span of D patterns."""
+        """D: inputs lie in the span of D patterns."""
         return self.D
 
     def task(self, *, key: PRNGKeyArray) -> HiddenPatterns:
@@ -241,47 +238,43 @@ class PatternFamily(Family):
             require_whole(name, value)
         require(
             self.k <= self.D,
-            f"k relevant patterns are chosen among D: k ≤ D is expected, but k={self.k}, "
-            f"D={self.D}.",
+            f"k ≤ D is required (k relevant patterns of D), got k={self.k}, D={self.D}.",
         )
         require(
             self.D <= self.d,
-            f"D orthonormal patterns need D ≤ d dimensions, but D={self.D}, d={self.d}. Lower D "
-            "or raise d.",
+            f"D ≤ d is required (D orthonormal patterns), got D={self.D}, d={self.d}.",
         )
 
 
 def _check_label_set(P: tuple[int, ...], k: int) -> None:
     require(
         isinstance(P, tuple) and all(isinstance(s, int) for s in P),
-        f"P must be a tuple of whole numbers, but is {P!r}.",
+        f"P must be a tuple of integers, got {P!r}.",
     )
     outside = [s for s in P if not 1 <= s <= k]
-    require(not outside, f"P must lie in [k] = {{1, …, {k}}}, but contains {outside}.")
+    require(not outside, f"P must lie in [k] = {{1, …, {k}}}, got {outside}.")
     require(
         len(P) > 0 and len(set(P)) == len(P),
-        f"P must hold at least one number, and each once, but is {P!r}.",
+        f"P must contain at least one number and no duplicates, got {P!r}.",
     )
 
 
 def _check_po(po: float) -> None:
     require(
         0 < po <= 0.5,
-        "po must lie in (0, 1/2], the share of inputs that show a background pattern, but is "
-        f"{po}.",
+        f"po (the probability of a background pattern) must lie in (0, 1/2], got {po}.",
     )
 
 
 class ParityMixture(PatternFamily):
-    """The mixture po·D⁽⁰⁾ + (1−po)·D⁽¹⁾ with parity labels, behind the lower bound for fixed
-    features.
+    """Mixture po·D⁽⁰⁾ + (1−po)·D⁽¹⁾ with parity labels, used in the lower bound for fixed features.
 
-    D⁽⁰⁾: all D patterns are fair coins. D⁽¹⁾: the k relevant patterns are all absent or all
+    D⁽⁰⁾: all D patterns are uniform bits. D⁽¹⁾: the k relevant patterns are all absent or all
     present, with probability ½ each, and each background pattern is present with probability
     po/(2−2po).
 
-    Deviation: for po < 1/2 the two parts show background patterns at different rates, so that (A2),
-    independence of the background, holds only at po = 1/2.
+    Deviation: for po < 1/2 background patterns have different probabilities in the two parts. So
+    (A2), independence of the background, holds only at po = 1/2.
 
     Reference: shi2022, proof of Theorem 2 (Appendix C), Section E.1.1.
     """
@@ -293,14 +286,14 @@ class ParityMixture(PatternFamily):
         _check_po(self.po)
         require(
             self.k % 2 == 1,
-            f"k must be odd for parity labels, but is {self.k}: for even k 'all absent' and "
-            "'all present' have the same label.",
+            f"k must be odd, so that 'all absent' and 'all present' have different labels, got "
+            f"{self.k}.",
         )
 
     @property
     def distribution(self) -> PatternDistribution:
-        """Three product components: fair coins, all absent, all present."""
-        quiet = self.po / (2 - 2 * self.po)
+        """Three product components: uniform bits, all absent, all present."""
+        background = self.po / (2 - 2 * self.po)
         return PatternDistribution(
             weight=jnp.stack(
                 [
@@ -310,7 +303,7 @@ class ParityMixture(PatternFamily):
                 ]
             ),
             p=jnp.array([0.5, 0.0, 1.0]),
-            q=jnp.stack([jnp.asarray(0.5), jnp.asarray(quiet), jnp.asarray(quiet)]),
+            q=jnp.stack([jnp.asarray(0.5), jnp.asarray(background), jnp.asarray(background)]),
             D=self.D,
             k=self.k,
             P=parity(self.k),
@@ -326,7 +319,7 @@ def _correlation(k: int, P: tuple[int, ...], p: float) -> float:
 
 
 class ProductPatterns(PatternFamily):
-    """Independent patterns: present with probability p on A and po off A, with any label set P.
+    """Independent patterns, present with probability p on A and po off A, with any label set P.
 
     Reference: shi2022, assumptions (A0)–(A2) in Section 3, and Section E.1.2 (interval labels).
     """
@@ -341,15 +334,14 @@ class ProductPatterns(PatternFamily):
         _check_po(self.po)
         require(
             0 < self.p < 1,
-            "p must lie in (0, 1), the share of inputs that show a relevant pattern, but is "
-            f"{self.p}.",
+            f"p (the probability of a relevant pattern) must lie in (0, 1), got {self.p}.",
         )
         gamma = _correlation(self.k, self.P, self.p)
         require(
             gamma > 1e-6,
-            "(A1) asks for a positive correlation γ of the label with each relevant pattern, "
-            f"but γ = {gamma:.3g} for p={self.p}, "
-            f"P={self.P}. Choose another P or p, or UnstructuredPatterns where γ is zero.",
+            f"(A1) requires correlation γ > 0 of the label with each relevant pattern, got γ = "
+            f"{gamma:.3g} for p={self.p}, P={self.P}. Choose another P or p, or "
+            "UnstructuredPatterns for γ = 0.",
         )
 
     @property
@@ -365,8 +357,7 @@ class ProductPatterns(PatternFamily):
 
 
 class UnstructuredPatterns(PatternFamily):
-    """The family without input structure: all D patterns are fair coins, so the inputs tell nothing
-    of A.
+    """Patterns without input structure: all D are uniform bits, independent of A.
 
     Reference: shi2022, assumption (A1') in Section 3.
     """

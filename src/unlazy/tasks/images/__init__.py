@@ -1,3 +1,1 @@
-"""Images: files that hold them, the sets that have a name, and the families whose examples are made
-of them.
-"""
+"""Images: file readers, named datasets, and families of image tasks."""

@@ -1,9 +1,9 @@
-"""Families whose examples are images: classes of a set, stacked digits, and patches.
+"""Families of image tasks: classes of a dataset, stacked digits, and patches.
 
-A set of images is data without a secret. It is read when a task is drawn, shared by all trials, and
-cut by the seed: which examples a learner meets, and where a set has no test part of its own, which
-are held back for it. Pixels are divided by 255 and standardised channel by channel with the mean
-and the standard deviation over all images to train on.
+An image dataset has no known ground truth. It is read if a task is drawn and shared by all trials.
+The seed selects the training examples and, if the dataset has no test part, the held-out ones.
+Pixels are divided by 255 and standardized per channel with the mean and standard deviation over all
+training images.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from unlazy.core.random import shuffled
 from unlazy.tasks.base import Batch, Data, Family
 from unlazy.tasks.images.library import SETS, digest_of, missing, pictures_of
 
-#: The share of a set without a test part that is held back for the test.
-HELD_BACK = 0.2
+#: Fraction of a dataset without a test part that is held out for testing.
+TEST_FRACTION = 0.2
 
 
 class ImagePool(eqx.Module):
-    """Images as bytes and their classes, shared by all trials, and the numbers of those to learn
-    from and of those to be judged by.
+    """Images as bytes with their classes, and the indices of training and test images.
 
-    NumPy's arrays: programs take them as inputs that are the same for all trials.
+    The arrays are NumPy's: programs take them as inputs shared by all trials.
     """
 
     images: np.ndarray  # N h w c
@@ -44,11 +43,11 @@ class ImagePool(eqx.Module):
     held: Int[Array, " s"]
 
     def pixels(self, rows: Int[Array, "..."]) -> Float[Array, "... h w c"]:
-        """Standardised images by their numbers."""
-        return self.standardised(jnp.asarray(self.images)[rows])
+        """Return standardized images by index."""
+        return self.standardized(jnp.asarray(self.images)[rows])
 
-    def standardised(self, images: Any) -> Float[Array, "..."]:
-        """Bytes as standardised numbers."""
+    def standardized(self, images: Any) -> Float[Array, "..."]:
+        """Return bytes as standardized numbers."""
         number = jnp.result_type(float)
         channels = (1,) * (images.ndim - 1) + (-1,)
         mean, spread = (
@@ -58,31 +57,29 @@ class ImagePool(eqx.Module):
         return result
 
     def classes(self, rows: Int[Array, "..."]) -> Int[Array, "..."]:
-        """Classes by numbers of images."""
+        """Return classes by image index."""
         return jnp.asarray(self.labels)[rows]
 
     def some(self, n: int, key: PRNGKeyArray, *, held: bool = False) -> Int[Array, " n"]:
-        """The numbers of n images to learn from, none of them twice; of those to be judged by, at
-        most as many as there are.
-        """
+        """Draw indices of n distinct training images, or of at most n test images."""
         rows = self.held if held else self.train
         count = min(n, len(rows)) if held else n
         require(
             count <= len(rows),
-            f"There are {len(rows)} images to learn from, but {n} were asked for.",
+            f"There are {len(rows)} training images, but {n} were requested.",
         )
         return rows[shuffled(key, len(rows))[:count]]
 
     def any(
         self, shape: tuple[int, ...], key: PRNGKeyArray, *, held: bool = False
     ) -> Int[Array, "..."]:
-        """Numbers of images drawn independently."""
+        """Draw image indices independently."""
         rows = self.held if held else self.train
         return rows[jax.random.randint(key, shape, 0, len(rows))]
 
 
-class _Shelf(eqx.Module):
-    """The arrays of a pool before it is cut."""
+class _Images(eqx.Module):
+    """Arrays of a pool before the split."""
 
     images: np.ndarray
     labels: np.ndarray
@@ -91,10 +88,14 @@ class _Shelf(eqx.Module):
     tested: int = eqx.field(static=True)
 
     def cut(self, key: PRNGKeyArray) -> ImagePool:
-        """The set's own test part, or one that the key draws; the order of the images to learn from
-        is drawn in either case.
+        """Return a split with the dataset's own test part, or a random one.
+
+        The order of the training images is random in either case.
         """
-        total, tested = len(self.labels), self.tested or max(1, round(HELD_BACK * len(self.labels)))
+        total, tested = (
+            len(self.labels),
+            self.tested or max(1, round(TEST_FRACTION * len(self.labels))),
+        )
         if self.tested:
             train = shuffled(key, total - tested)
             held = jnp.arange(total - tested, total)
@@ -107,32 +108,36 @@ class _Shelf(eqx.Module):
 @functools.lru_cache(maxsize=16)
 def _catalog(
     data: str, digest: str, chosen: tuple[int, ...], side: int | None, balanced: bool
-) -> _Shelf:
-    """Images of some classes, renumbered by their place in the choice; as many of each, and in a
-    smaller size, if that is asked for.
+) -> _Images:
+    """Return images of the chosen classes, renumbered by their position in the choice.
+
+    They are balanced and downsampled if requested.
     """
-    found = pictures_of(data)
-    places = np.full(len(found.classes), -1)
-    places[list(chosen)] = np.arange(len(chosen))
-    whole = chosen == tuple(range(len(found.classes)))
+    data_arrays = pictures_of(data)
+    index = np.full(len(data_arrays.classes), -1)
+    index[list(chosen)] = np.arange(len(chosen))
+    whole = chosen == tuple(range(len(data_arrays.classes)))
     parts = []
-    for x, y in ((found.x_train, found.y_train), (found.x_test, found.y_test)):
-        new = places[y]
+    for x, y in (
+        (data_arrays.x_train, data_arrays.y_train),
+        (data_arrays.x_test, data_arrays.y_test),
+    ):
+        new = index[y]
         kept = _even(new, len(chosen)) if balanced else new >= 0
         x = x if whole and not balanced else x[kept]
         parts.append((x if side is None else _smaller(x, side, data), new[kept].astype(np.int32)))
     (x_train, y_train), (x_test, y_test) = parts
-    require(len(y_train) > 0, f"{data}: there are no images of these classes to learn from.")
+    require(len(y_train) > 0, f"{data}: there are no training images of these classes.")
     counts = np.stack(
         [
             np.bincount(x_train[..., channel].ravel(), minlength=256)
             for channel in range(x_train.shape[3])
         ]
     )
-    share, levels = counts / counts.sum(axis=1, keepdims=True), np.arange(256) / 255
-    mean = share @ levels
-    spread = np.sqrt(np.maximum(share @ levels**2 - mean**2, 1e-12))
-    return _Shelf(
+    frequency, levels = counts / counts.sum(axis=1, keepdims=True), np.arange(256) / 255
+    mean = frequency @ levels
+    spread = np.sqrt(np.maximum(frequency @ levels**2 - mean**2, 1e-12))
+    return _Images(
         np.concatenate([x_train, x_test]),
         np.concatenate([y_train, y_test]),
         mean.astype(np.float32),
@@ -142,15 +147,13 @@ def _catalog(
 
 
 def _even(classes: np.ndarray, count: int) -> np.ndarray:
-    """Of each class the first images, as many as the scarcest has."""
-    least = np.bincount(classes[classes >= 0], minlength=count).min() if len(classes) else 0
-    return np.sort(
-        np.concatenate([np.flatnonzero(classes == place)[:least] for place in range(count)])
-    )
+    """Return the first images of each class, as many as the smallest class has."""
+    size = np.bincount(classes[classes >= 0], minlength=count).min() if len(classes) else 0
+    return np.sort(np.concatenate([np.flatnonzero(classes == k)[:size] for k in range(count)]))
 
 
 def _smaller(x: np.ndarray, side: int, data: str) -> np.ndarray:
-    """Means over squares of pixels."""
+    """Downsample images by means over square blocks of pixels."""
     n, height, width, channels = x.shape
     fits = height == width and height % side == 0
     require(
@@ -164,11 +167,11 @@ def _smaller(x: np.ndarray, side: int, data: str) -> np.ndarray:
 
 
 class ImageFamily(Family, ContentHashed):
-    """Base: `data` is the name of a set, or the path of a folder or an .npz file of the user's own.
+    """Base class; `data` is the name of a dataset, or the path of a folder or .npz file.
 
-    `chosen`: names or numbers of the classes that are taken, by default all. `side`: images are
-    averaged to side × side pixels. `balanced`: of each class as many as of the scarcest, to learn
-    from and to be judged by.
+    `chosen`: names or indices of the classes used, by default all. `side`: images are averaged to
+    side × side pixels. `balanced`: each class is reduced to the size of the smallest, for training
+    and test.
     """
 
     data: str = eqx.field(static=True)
@@ -179,9 +182,9 @@ class ImageFamily(Family, ContentHashed):
     def __check_init__(self) -> None:
         require(
             self.chosen is None or len(set(self.chosen)) > 1,
-            f"At least two classes must be chosen, but chosen is {self.chosen}.",
+            f"chosen must contain at least two classes, got {self.chosen}.",
         )
-        require(self.side is None or self.side > 0, f"side must be positive, but is {self.side}.")
+        require(self.side is None or self.side > 0, f"side must be positive, got {self.side}.")
 
     @property
     def digest(self) -> str:
@@ -192,17 +195,15 @@ class ImageFamily(Family, ContentHashed):
         return missing(self.data)
 
     @property
-    def picture(self) -> tuple[int, int, int]:
-        """Height, width and channels of an image; of a set with a name this is known without its
-        files.
-        """
+    def image_shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of an image, known without files for named datasets."""
         known = SETS[self.data].shape if self.data in SETS else None
         height, width, channels = known or pictures_of(self.data).x_train.shape[1:]
         return (self.side or height, self.side or width, channels)
 
     @property
     def kinds(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         if self.chosen is not None:
             return len(self.chosen)
         known = self.data in SETS and self.missing is not None
@@ -221,7 +222,7 @@ class ImageFamily(Family, ContentHashed):
         )
 
     @property
-    def catalog(self) -> _Shelf:
+    def catalog(self) -> _Images:
         """The images on the host."""
         return _catalog(self.data, self.digest, self._numbers, self.side, self.balanced)
 
@@ -230,17 +231,15 @@ class ImageFamily(Family, ContentHashed):
         if self.missing is not None:
             return None
         total = len(self.catalog.labels)
-        return total - (self.catalog.tested or max(1, round(HELD_BACK * total)))
+        return total - (self.catalog.tested or max(1, round(TEST_FRACTION * total)))
 
     @abstractmethod
     def task(self, *, key: PRNGKeyArray) -> Data:
-        """Cut the set."""
+        """Draw a split of the dataset."""
 
 
 class LabeledImages(Data):
-    """Images with their classes: signs where there are two (the first is −1), one-hot rows where
-    there are more.
-    """
+    """Images with their classes: signs for two classes (the first is −1), otherwise one-hot."""
 
     pool: ImagePool
     size: tuple[int, ...] = eqx.field(static=True)
@@ -268,12 +267,12 @@ class LabeledImages(Data):
 
 
 def outputs_of(count: int) -> Outputs:
-    """Signs for two classes, one-hot rows for more."""
+    """Return signs for two classes, one-hot rows for more."""
     return SIGNS if count == 2 else Outputs("classes", count)
 
 
 def labels_of(classes: Int[Array, " n"], count: int) -> Float[Array, "..."]:
-    """Classes by numbers as labels of such outputs."""
+    """Return class indices as labels of such outputs."""
     number = jnp.result_type(float)
     return (
         2 * classes.astype(number) - 1
@@ -283,13 +282,13 @@ def labels_of(classes: Int[Array, " n"], count: int) -> Float[Array, "..."]:
 
 
 class ImageClasses(ImageFamily):
-    """Which class an image is of. `flat`: images are handed out as vectors."""
+    """Classification of images; with `flat`, images are returned as vectors."""
 
     flat: bool = eqx.field(static=True, default=False, kw_only=True)
 
     @property
     def dimension(self) -> int:
-        height, width, channels = self.picture
+        height, width, channels = self.image_shape
         return height * width * channels
 
     @property
@@ -297,14 +296,12 @@ class ImageClasses(ImageFamily):
         return outputs_of(self.kinds)
 
     def task(self, *, key: PRNGKeyArray) -> LabeledImages:
-        size = (self.dimension,) if self.flat else self.picture
+        size = (self.dimension,) if self.flat else self.image_shape
         return LabeledImages(self.catalog.cut(key), size, self.kinds)
 
 
 class StackedTask(Data):
-    """k images one above the other; the label is +1 where the sum of their classes is even, else
-    −1.
-    """
+    """k stacked images; the label is +1 if the sum of their classes is even, otherwise −1."""
 
     pool: ImagePool
     size: tuple[int, ...] = eqx.field(static=True)
@@ -329,35 +326,33 @@ class StackedTask(Data):
 
 
 class StackedDigits(ImageFamily):
-    """The parity of the sum of k digits, drawn independently and stacked: a parity whose bits are
-    pictures.
-    """
+    """Parity of the sum of k independent digits, stacked: a parity whose bits are images."""
 
     k: int = eqx.field(static=True, default=2, kw_only=True)
 
     def __check_init__(self) -> None:
         require(
             isinstance(self.k, int) and self.k > 0,
-            f"k must be a positive number of digits, but is {self.k!r}.",
+            f"k must be a positive integer, got {self.k!r}.",
         )
 
     @property
     def dimension(self) -> int:
-        height, width, channels = self.picture
+        height, width, channels = self.image_shape
         return self.k * height * width * channels
 
     @property
     def most_examples(self) -> int | None:
-        """Pictures are combined anew for each example."""
+        """None, since images are combined at random for each example."""
         return None
 
     def task(self, *, key: PRNGKeyArray) -> StackedTask:
-        height, width, channels = self.picture
+        height, width, channels = self.image_shape
         return StackedTask(self.catalog.cut(key), (self.k * height, width, channels), self.k)
 
 
 class PatchTask(Data):
-    """One random square of pixels of each image, with the image's class, as a vector."""
+    """One random square patch of each image, with the image's class, as a vector."""
 
     pool: ImagePool
     k: int = eqx.field(static=True)
@@ -378,7 +373,7 @@ class PatchTask(Data):
         return self._batch(n, key, held=True)
 
     def _batch(self, n: int, key: PRNGKeyArray, *, held: bool) -> Batch:
-        """Images in random order, repeated if n is more than there are, with other patches."""
+        """Return images in random order, repeated with other patches if n is too large."""
         key_rows, key_top, key_left = jax.random.split(key, 3)
         total = len(self.pool.held if held else self.pool.train)
         rows = jnp.concatenate(
@@ -398,15 +393,15 @@ class PatchTask(Data):
             (lefts[:, None] + inside)[:, None, :],
         ]  # n k k c
         return Batch(
-            self.pool.standardised(patches).reshape(n, -1),
+            self.pool.standardized(patches).reshape(n, -1),
             labels_of(self.pool.classes(rows), self.count),
         )
 
 
 class ImagePatches(ImageFamily):
-    """Which class an image is of, seen through one random k × k patch of it.
+    """Classification of images from one random k × k patch.
 
-    An epoch may show an image again with another patch: more examples than images can be drawn.
+    An image may be repeated with another patch, so more examples than images can be drawn.
     """
 
     k: int = eqx.field(static=True, default=3, kw_only=True)
@@ -414,17 +409,17 @@ class ImagePatches(ImageFamily):
     def __check_init__(self) -> None:
         require(
             isinstance(self.k, int) and self.k > 0,
-            f"k must be a positive number of pixels, but is {self.k!r}.",
+            f"k must be a positive integer, got {self.k!r}.",
         )
-        height, width, _ = self.picture
+        height, width, _ = self.image_shape
         require(
             self.k <= min(height, width),
-            f"A patch of {self.k} pixels does not fit into images of {height} × {width}.",
+            f"A patch of {self.k} × {self.k} pixels does not fit into {height} × {width} images.",
         )
 
     @property
     def dimension(self) -> int:
-        return self.k**2 * self.picture[2]
+        return self.k**2 * self.image_shape[2]
 
     @property
     def outputs(self) -> Outputs:

@@ -1,6 +1,4 @@
-"""Fetching sets of images from where they are published: checked by their sums, and going on where
-a download was cut off.
-"""
+"""Downloads of image datasets, verified by checksum and resumable."""
 
 from __future__ import annotations
 
@@ -18,24 +16,26 @@ import pooch
 from unlazy.core.errors import BadInput, unknown
 from unlazy.tasks.images.library import SETS, VARIABLE, Download, own_folder
 
-#: It tells what it loads by itself; people see a bar instead.
+#: Silenced, since the command line shows a progress bar.
 pooch.get_logger().setLevel("ERROR")
-#: Bytes that are read at a time, and seconds to wait for an answer.
-BYTES, PATIENCE = 1 << 16, 30
-#: Is told how many bytes of a file are there, and how many there will be.
-Told = Callable[[str, int, int], None]
+#: Bytes per read, and timeout in seconds.
+BYTES, TIMEOUT = 1 << 16, 30
+#: Callback with the name of a file, its bytes so far and its total bytes.
+Progress = Callable[[str, int, int], None]
 
 
-def fetch_set(name: str, folder: Path | None = None, told: Told | None = None) -> list[Path]:
-    """The public files of a set, in `folder` or where fetched data are put.
+def fetch_set(
+    name: str, folder: Path | None = None, progress: Progress | None = None
+) -> list[Path]:
+    """Download the public files of a dataset to `folder` or the user's data folder.
 
-    What is there and has the right sum is not fetched again.
+    Existing files with the right checksum are not downloaded again.
     """
     if name not in SETS:
-        raise unknown("set of images that can be fetched", name, SETS)
-    place = folder or own_folder()
+        raise unknown("image dataset", name, SETS)
+    target = folder or own_folder()
     files = [
-        _fetch(download, place, told or (lambda *_: None)) for download in SETS[name].downloads
+        _fetch(download, target, progress or (lambda *_: None)) for download in SETS[name].downloads
     ]
     for path in files:
         if path.suffix == ".zip":
@@ -43,7 +43,7 @@ def fetch_set(name: str, folder: Path | None = None, told: Told | None = None) -
     return files
 
 
-def _fetch(download: Download, folder: Path, told: Told) -> Path:
+def _fetch(download: Download, folder: Path, progress: Progress) -> Path:
     try:
         return Path(
             pooch.retrieve(
@@ -51,59 +51,60 @@ def _fetch(download: Download, folder: Path, told: Told) -> Path:
                 download.checksum,
                 fname=download.name,
                 path=folder,
-                downloader=_Resuming(download, folder, told),
+                downloader=_Resuming(download, folder, progress),
             )
         )
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise BadInput(
-            f"{download.url} cannot be reached ({reason}): fetch it elsewhere, put it into a "
-            f"folder and name that by --data or ${VARIABLE}."
+            f"{download.url} cannot be reached ({reason}). Download it elsewhere, and pass its "
+            f"folder with --data or ${VARIABLE}."
         ) from None
     except ValueError:
         raise BadInput(
-            f"{download.url} gave a file whose sum is not {download.checksum}; it was thrown "
-            "away. Fetch it again later, or from elsewhere."
+            f"The file from {download.url} does not have the checksum {download.checksum} and was "
+            "deleted. Try again later, or download it elsewhere."
         ) from None
     except OSError as error:
         raise BadInput(f"{download.name} cannot be written to {folder} ({error}).") from None
 
 
 class _Resuming:
-    """What pooch calls to load a file: it resumes an earlier attempt, kept beside the file."""
+    """Downloader for pooch that resumes an earlier attempt, stored next to the file."""
 
-    def __init__(self, download: Download, folder: Path, told: Told) -> None:
-        self.download, self.told = download, told
+    def __init__(self, download: Download, folder: Path, progress: Progress) -> None:
+        self.download, self.progress = download, progress
         self.part = folder / f"{download.name}.part"
 
     def __call__(self, url: str, output_file: Any, _: Any) -> None:
-        there = self.part.stat().st_size if self.part.is_file() else 0
-        if there < self.download.size:
-            self._load(url, there)
+        present = self.part.stat().st_size if self.part.is_file() else 0
+        if present < self.download.size:
+            self._load(url, present)
         with contextlib.suppress(FileNotFoundError):
-            # Whether its sum is right or not, the next attempt begins anew.
+            # If the checksum is wrong, the next attempt starts from scratch.
             shutil.move(self.part, str(output_file))
 
-    def _load(self, url: str, there: int) -> None:
-        request = urllib.request.Request(url, headers={"Range": f"bytes={there}-"} if there else {})
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            # A server that knows no ranges sends all of it, with status 200.
-            goes_on = there > 0 and answer.status == 206
-            done = there if goes_on else 0
-            with self.part.open("ab" if goes_on else "wb") as file:
+    def _load(self, url: str, present: int) -> None:
+        request = urllib.request.Request(
+            url, headers={"Range": f"bytes={present}-"} if present else {}
+        )
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            # A server without support for ranges sends the whole file, with status 200.
+            resumed = present > 0 and answer.status == 206
+            done = present if resumed else 0
+            with self.part.open("ab" if resumed else "wb") as file:
                 while block := answer.read(BYTES):
                     file.write(block)
                     done += len(block)
-                    self.told(self.download.name, done, self.download.size)
+                    self.progress(self.download.name, done, self.download.size)
         if done < self.download.size:
             raise ConnectionError(
-                f"the connection ended after {done} of {self.download.size} bytes; the same "
-                "command goes on from there"
+                f"connection lost after {done} of {self.download.size} bytes; rerun to resume"
             )
 
 
 def _unpack(path: Path) -> None:
-    """The content of an archive beside it: whole or not at all."""
+    """Unpack an archive next to it, atomically."""
     with zipfile.ZipFile(path) as archive:
         top = archive.namelist()[0].split("/")[0]
         target = path.parent / top

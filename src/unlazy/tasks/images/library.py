@@ -1,9 +1,8 @@
-"""The sets of images that have a name, where they are found, and how they are kept once they were
-read.
+"""Named image datasets: where their files are found and how they are cached.
 
-A set is looked for in the folder that `--data` or `$UNLAZY_DATA` names, and then in the user's data
-folder, where `unlazy data fetch` puts it. What was read is kept as plain arrays in the user's
-cache, from where it is mapped into memory: a run reads only what it looks at.
+A dataset is searched in the folder given by `--data` or `$UNLAZY_DATA`, then in the user's data
+folder, where `unlazy data fetch` puts it. Images are cached as NumPy arrays in the user's cache
+folder and memory-mapped, so that a run reads only what it uses.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import platformdirs
 
 from unlazy.core.errors import BadInput
 from unlazy.tasks.images.readers import (
-    PICTURES,
+    IMAGE_SUFFIXES,
     ImageArrays,
     read_batches,
     read_class_folders,
@@ -34,19 +33,19 @@ from unlazy.tasks.images.readers import (
     read_tiny_imagenet,
 )
 
-#: The variable that names a folder of data.
+#: Environment variable with the data folder.
 VARIABLE = "UNLAZY_DATA"
 
 
 class FoundFiles(NamedTuple):
-    """Files of a set, and who reads them."""
+    """Files of a dataset and the function that reads them."""
 
     read: Callable[[], ImageArrays]
     files: tuple[Path, ...]
 
     @property
     def signature(self) -> str:
-        """Which files they are and when each was changed last."""
+        """Hash of the paths, sizes and modification times of the files."""
         known = _signatures.get(self.files)
         begin = time.monotonic()
         if known is not None and begin < known[1]:
@@ -58,29 +57,28 @@ class FoundFiles(NamedTuple):
         return found
 
 
-#: The signature of more files than these is valid for so many times the seconds it took: trials
-#: ask often, and a set may have a hundred thousand files.
+#: For more than `MANY_FILES` files the signature is reused for `VALID` times its computing time,
+#: since trials need it often and a dataset may have a hundred thousand files.
 MANY_FILES, VALID = 1000, 20
 _signatures: dict[tuple[Path, ...], tuple[str, float]] = {}
 
 
 def _facts(path: Path) -> Iterator[tuple[str, int, int, int, int]]:
-    """Size, times and place on the disk of a file, or of all files beneath a folder in order.
+    """Yield path, size, times and inode of a file, or of all files in a folder in order.
 
-    The time of the last change of a file's entry tells an image that was overwritten in place, even
-    by a tool that sets the time of the last write back.
+    The time of the last status change (ctime) reveals files that were overwritten in place, even if
+    a tool restores the modification time.
     """
     if path.is_dir():
         for inner in sorted(path.iterdir()):
             yield from _facts(inner)
         return
     stat = path.stat()
-    place = str(path.resolve())
-    yield place, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
+    yield str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
 
 
 class Download(NamedTuple):
-    """A public file: its address, its checksum as `algorithm:digits`, and its size in bytes."""
+    """Public file: its URL, its checksum as `algorithm:digits`, and its size in bytes."""
 
     url: str
     checksum: str
@@ -92,9 +90,7 @@ class Download(NamedTuple):
 
 
 class ImageSet(NamedTuple):
-    """A set by name: what it is, the shape of an image, how many classes, how it is found in a
-    folder, and its public files.
-    """
+    """Named dataset: title, image shape, number of classes, finder, and public files."""
 
     title: str
     shape: tuple[int, int, int]
@@ -195,7 +191,7 @@ SETS = {
         ),
     ),
     "tinyimagenet": ImageSet(
-        "Tiny ImageNet, photographs of 200 kinds",
+        "Tiny ImageNet, photographs of 200 classes",
         (64, 64, 3),
         200,
         _tiny,
@@ -211,19 +207,20 @@ SETS = {
 
 
 def own_folder() -> Path:
-    """Where fetched data are put."""
+    """Return the folder of downloaded data."""
     return Path(platformdirs.user_data_dir("unlazy")) / "images"
 
 
 def data_folders() -> tuple[Path, ...]:
-    """Where sets are looked for, in this order."""
+    """Return the folders in which datasets are searched, in this order."""
     named = os.environ.get(VARIABLE)
     return ((Path(named).expanduser(),) if named else ()) + (own_folder(),)
 
 
 def locate(name: str) -> FoundFiles | None:
-    """The files of a set by its name; or of a user's own, by the path of a folder of class folders
-    or of an .npz file.
+    """Return the files of a dataset by name, or by the path of the user's own.
+
+    The path is a folder of class folders or an .npz file.
     """
     if name in SETS:
         return next(
@@ -239,49 +236,48 @@ def locate(name: str) -> FoundFiles | None:
 
 
 def missing(name: str) -> str | None:
-    """One sentence that says which set is not there and how to get it; None where it is there."""
+    """Return a message on how to get a missing dataset, or None if it is available."""
     if locate(name) is not None:
         return None
     if name not in SETS:
-        kinds = (
-            f"a folder of class folders of pictures ({', '.join(PICTURES[:3])}, …) or an .npz file"
+        return (
+            f"There is no image dataset at {name!r}. Give a folder of class folders with images "
+            f"({', '.join(IMAGE_SUFFIXES[:3])}, …), an .npz file, or one of {', '.join(SETS)}."
         )
-        return f"There is no set of images at {name!r}: name {kinds}, or one of {', '.join(SETS)}."
     title = SETS[name].title.partition(",")[0]
     return (
-        f"{title} is not there: fetch it with 'unlazy data fetch {name}', or name the folder "
-        f"that holds it by --data or ${VARIABLE}."
+        f"{title} is missing. Download it with 'unlazy data fetch {name}', or pass its folder with "
+        f"--data or ${VARIABLE}."
     )
 
 
 def pictures_of(name: str) -> ImageArrays:
-    """The images of a set, mapped into memory."""
+    """Return the images of a dataset, memory-mapped."""
     found = locate(name)
     if found is None:
-        raise BadInput(f"{missing(name)} Looked in {' and '.join(map(str, data_folders()))}.")
-    return _kept(found.signature, found).pictures
+        raise BadInput(f"{missing(name)} Searched {' and '.join(map(str, data_folders()))}.")
+    return _kept(found.signature, found).arrays
 
 
 def digest_of(name: str) -> str:
-    """What the set holds, as a hash: the same images in another form of files have the same."""
+    """Return a hash of the content: the same images in another file format have the same hash."""
     found = locate(name)
     return "absent" if found is None else _kept(found.signature, found).digest
 
 
 class Held(NamedTuple):
-    """Images, and the hash of what they are."""
+    """Images and the hash of their content."""
 
-    pictures: ImageArrays
+    arrays: ImageArrays
     digest: str
 
 
-#: What this process has read, by the signature of the files. It is mapped memory, so nothing need
-#: be forgotten.
+#: Datasets read by this process, by signature. They are memory-mapped, so none need be evicted.
 _held: dict[str, Held] = {}
 
 
 def _kept(signature: str, found: FoundFiles) -> Held:
-    """Read once in this process; across processes, kept in the cache folder."""
+    """Return the content of the files, read once per process and cached across processes."""
     if signature not in _held:
         _held[signature] = _from_cache(signature) or _into_cache(signature, found.read())
     return _held[signature]
@@ -298,7 +294,7 @@ def _from_cache(signature: str) -> Held | None:
     folder = _cache_folder() / signature
     try:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        # The same memory, still mapped, as plain arrays.
+        # Plain arrays that share the mapped memory.
         x_train, y_train, x_test, y_test = (
             np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in _ARRAYS
         )
@@ -309,12 +305,9 @@ def _from_cache(signature: str) -> Held | None:
     )
 
 
-def _into_cache(signature: str, pictures: ImageArrays) -> Held:
-    """Keep what was read.
-
-    A folder appears whole or not at all; where nothing can be written, the images stay in memory.
-    """
-    held = Held(pictures, _digest(pictures))
+def _into_cache(signature: str, arrays: ImageArrays) -> Held:
+    """Write images to the cache, atomically; if it is not writable, they stay in memory."""
+    held = Held(arrays, _digest(arrays))
     try:
         _cache_folder().mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=_cache_folder(), prefix=".draft-"))
@@ -322,21 +315,21 @@ def _into_cache(signature: str, pictures: ImageArrays) -> Held:
         return held
     try:
         for name in _ARRAYS:
-            np.save(draft / f"{name}.npy", getattr(pictures, name))
-        about = {"classes": list(pictures.classes), "identity": held.digest}
+            np.save(draft / f"{name}.npy", getattr(arrays, name))
+        about = {"classes": list(arrays.classes), "identity": held.digest}
         (draft / "about.json").write_text(json.dumps(about), encoding="utf-8")
         draft.rename(_cache_folder() / signature)
-    except OSError:  # no room, or another process was faster
+    except OSError:  # disk full, or another process was faster
         pass
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return _from_cache(signature) or held
 
 
-def _digest(pictures: ImageArrays) -> str:
-    whole = hashlib.sha256(repr(pictures.classes).encode())
+def _digest(arrays: ImageArrays) -> str:
+    whole = hashlib.sha256(repr(arrays.classes).encode())
     for name in _ARRAYS:
-        array: Any = np.ascontiguousarray(getattr(pictures, name))
+        array: Any = np.ascontiguousarray(getattr(arrays, name))
         whole.update(repr((array.shape, array.dtype.str)).encode())
         whole.update(array.data)
     return whole.hexdigest()[:16]

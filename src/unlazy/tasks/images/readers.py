@@ -1,7 +1,6 @@
-"""Files of images, each in the form in which it is published, as arrays. A bad file is named, with
-what is wrong with it.
+"""Readers of image files in their published formats. Errors name the file and the problem.
 
-| form           | files                                                                           |
+| format         | files                                                                           |
 |----------------|---------------------------------------------------------------------------------|
 | idx            | `train-images-idx3-ubyte`, …, plain or `.gz` (MNIST)                            |
 | python batches | `cifar-10-batches-py/data_batch_1`, …, or their archive (CIFAR-10)              |
@@ -26,14 +25,14 @@ import numpy as np
 from unlazy.core.errors import require
 from unlazy.tasks.reading import reading, unreadable
 
-#: Endings of the names of pictures.
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
+#: Suffixes of image files.
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm")
 
 
 class ImageArrays(NamedTuple):
-    """Images as bytes, (n, height, width, channels), with the numbers of their classes.
+    """Images as bytes, (n, height, width, channels), with class indices.
 
-    Without a test part, seeds draw one.
+    If the test part is empty, each seed draws one.
     """
 
     x_train: np.ndarray
@@ -50,28 +49,26 @@ class ImageArrays(NamedTuple):
         test: tuple[Any, Any] | None,
         classes: Sequence[str] | None = None,
     ) -> ImageArrays:
-        """Checked arrays: of one size, as many labels as images, labels that have a class."""
+        """Return the arrays after checks of their shapes, types and labels."""
         parts = []
         for part, (x, y) in (("train", train), *((("test", test),) if test is not None else ())):
             x, y = np.asarray(x), np.asarray(y).reshape(-1)
             x = x[..., None] if x.ndim == 3 else x
             require(
                 x.ndim == 4 and x.shape[3] in (1, 3),
-                f"{where}: images of the {part} part must have the shape (n, height, width) or "
-                f"(…, 1 or 3), but have {x.shape}.",
+                f"{where}: images of the {part} part must have shape (n, height, width) or "
+                f"(…, 1 or 3), got {x.shape}.",
             )
             require(
                 x.dtype == np.uint8,
-                f"{where}: images must be whole numbers from 0 to 255 (uint8), but are {x.dtype}.",
+                f"{where}: images must be integers from 0 to 255 (uint8), got {x.dtype}.",
             )
             require(
                 len(x) == len(y),
                 f"{where}: the {part} part has {len(x)} images, but {len(y)} labels.",
             )
             require(len(x) > 0, f"{where}: the {part} part is empty.")
-            require(
-                y.dtype.kind in "iu", f"{where}: labels must be whole numbers, but are {y.dtype}."
-            )
+            require(y.dtype.kind in "iu", f"{where}: labels must be integers, got {y.dtype}.")
             parts.append((x, y.astype(np.int64)))
         if test is None:
             x, y = parts[0]
@@ -79,7 +76,7 @@ class ImageArrays(NamedTuple):
         (x_train, y_train), (x_test, y_test) = parts
         require(
             x_train.shape[1:] == x_test.shape[1:],
-            f"{where}: images to train and to test on differ: {x_train.shape}, {x_test.shape}.",
+            f"{where}: training and test images differ in shape: {x_train.shape}, {x_test.shape}.",
         )
         labels = np.concatenate([y_train, y_test])
         names = (
@@ -89,50 +86,47 @@ class ImageArrays(NamedTuple):
         )
         require(
             0 <= labels.min() and labels.max() < len(names),
-            f"{where}: labels must lie between 0 and {len(names) - 1}, but lie between "
-            f"{labels.min()} and {labels.max()}.",
+            f"{where}: labels must lie between 0 and {len(names) - 1}, got {labels.min()} to "
+            f"{labels.max()}.",
         )
         return cls(x_train, y_train, x_test, y_test, names)
 
 
-#: Of an array of coloured images.
+#: Number of axes of an array of color images.
 MAX_AXES = 4
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """An array of bytes in the idx form: two zeros, the type 8, the number of axes, their lengths,
-    and the bytes.
-    """
+    """Read an idx file: two zeros, the type 8, the number of axes, their lengths, and the bytes."""
     with reading(path, "an idx file"):
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     require(
         len(raw) >= 4 and raw[:3] == b"\0\0\x08",
-        f"{path} is no idx file of bytes: it does not begin with 0, 0, 8.",
+        f"{path} is not an idx file of bytes: it does not begin with 0, 0, 8.",
     )
     axes = raw[3]
     require(
-        1 <= axes <= MAX_AXES, f"{path} is no idx file of images or labels: it has {axes} axes."
+        1 <= axes <= MAX_AXES, f"{path} is not an idx file of images or labels: it has {axes} axes."
     )
     head = 4 + 4 * axes
-    require(len(raw) >= head, f"{path} is truncated: it ends within its head of {head} bytes.")
+    require(len(raw) >= head, f"{path} is truncated: it ends within its header of {head} bytes.")
     shape = tuple(np.frombuffer(raw[4:head], ">u4").tolist())
-    found, wanted = len(raw) - head, math.prod(shape)
+    actual, expected = len(raw) - head, math.prod(shape)
     require(
-        found == wanted,
-        f"{path} is truncated or too long: its head speaks of {wanted} bytes of the shape "
-        f"{shape}, but {found} follow.",
+        actual == expected,
+        f"{path} is truncated or too long: shape {shape} needs {expected} bytes, got {actual}.",
     )
     return np.frombuffer(raw, np.uint8, offset=head).reshape(shape)
 
 
 def read_idx_set(files: Sequence[Path]) -> ImageArrays:
-    """Images and labels to train on, images and labels to test on."""
+    """Read training images and labels, then test images and labels."""
     arrays = [read_idx(path) for path in files]
     return ImageArrays.of(files[0].parent, (arrays[0], arrays[1]), (arrays[2], arrays[3]))
 
 
 class _Plain(pickle.Unpickler):
-    """Batches are pickles, which can run anything: here they can make arrays, and nothing else."""
+    """Unpickler for batches that can only create arrays, since pickles can run any code."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module.split(".")[0], name) in {
@@ -143,7 +137,7 @@ class _Plain(pickle.Unpickler):
         }:
             return super().find_class(module, name)
         raise pickle.UnpicklingError(
-            f"it asks for {module}.{name}, which a batch of images does not need"
+            f"it refers to {module}.{name}, which an image batch does not need"
         )
 
 
@@ -152,9 +146,9 @@ BATCHES = (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch")
 
 
 def read_batches(path: Path) -> ImageArrays:
-    """The python batches of CIFAR-10, from their folder or from the archive."""
+    """Read the Python batches of CIFAR-10, from their folder or from the archive."""
     found: dict[str, dict[Any, Any]] = {}
-    with reading(path, "CIFAR-10 in python batches"):
+    with reading(path, "CIFAR-10 in Python batches"):
         if path.is_dir():
             for name in (*BATCHES, "batches.meta"):
                 with (path / name).open("rb") as file:
@@ -169,7 +163,7 @@ def read_batches(path: Path) -> ImageArrays:
                     if content is not None:
                         found[name] = _Plain(content, encoding="bytes").load()
         missing = [name for name in (*BATCHES, "batches.meta") if name not in found]
-        require(not missing, f"{path} lacks {', '.join(missing)}.")
+        require(not missing, f"{path} does not contain {', '.join(missing)}.")
         pixels = {
             name: np.asarray(found[name][b"data"]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
             for name in BATCHES
@@ -189,8 +183,9 @@ def read_batches(path: Path) -> ImageArrays:
 
 
 def read_mat_set(files: Sequence[Path]) -> ImageArrays:
-    """The two files of SVHN: pixels as (height, width, channels, n), and labels from 1 to 10, of
-    which 10 is the digit 0.
+    """Read the two files of SVHN: pixels as (height, width, channels, n), and labels from 1 to 10.
+
+    The label 10 is the digit 0.
     """
     from scipy.io import loadmat
 
@@ -201,15 +196,14 @@ def read_mat_set(files: Sequence[Path]) -> ImageArrays:
             x, y = np.asarray(content["X"]), np.asarray(content["y"]).reshape(-1).astype(np.int64)
             require(
                 x.ndim == 4,
-                f"{path}: X must have four axes (height, width, channels, n), but has the shape "
-                f"{x.shape}.",
+                f"{path}: X must have four axes (height, width, channels, n), got {x.shape}.",
             )
             parts.append((x.transpose(3, 0, 1, 2), np.where(y == 10, 0, y)))
     return ImageArrays.of(files[0], parts[0], parts[1], [str(digit) for digit in range(10)])
 
 
 def read_npz(path: Path) -> ImageArrays:
-    """Arrays by name."""
+    """Read arrays by name."""
     with (
         reading(path, "an .npz file"),
         path.open("rb") as file,
@@ -218,8 +212,7 @@ def read_npz(path: Path) -> ImageArrays:
         keys = set(content.files)
         require(
             {"x_train", "y_train"} <= keys,
-            f"{path} must hold x_train and y_train, but holds "
-            f"{', '.join(sorted(keys)) or 'nothing'}.",
+            f"{path} must contain x_train and y_train, got {', '.join(sorted(keys)) or 'nothing'}.",
         )
         test = next((name for name in ("test", "val") if {f"x_{name}", f"y_{name}"} <= keys), None)
         names = next((content[key] for key in ("classes", "name") if key in keys), None)
@@ -232,9 +225,7 @@ def read_npz(path: Path) -> ImageArrays:
 
 
 def read_class_folders(folder: Path) -> ImageArrays:
-    """One folder of pictures for each class; `train` and `test` (or `val`) above them, where there
-    are both.
-    """
+    """Read one folder of images per class, in `train` and `test` (or `val`) if present."""
     train = folder / "train" if (folder / "train").is_dir() else folder
     test = next(
         (folder / name for name in ("test", "val") if train != folder and (folder / name).is_dir()),
@@ -250,7 +241,7 @@ def read_class_folders(folder: Path) -> ImageArrays:
 
 
 def read_tiny_imagenet(folder: Path) -> ImageArrays:
-    """The folder of Tiny ImageNet, whose labelled test part is called `val`."""
+    """Read the folder of Tiny ImageNet, whose labeled test part is called `val`."""
     names = _classes(folder / "train")
     listed = folder / "val" / "val_annotations.txt"
     with reading(listed, "the labels of Tiny ImageNet"):
@@ -271,7 +262,7 @@ def read_tiny_imagenet(folder: Path) -> ImageArrays:
 
 
 def class_folders(folder: Path) -> list[Path]:
-    """The folders in a folder, by name."""
+    """Return the folders in a folder, by name."""
     return sorted(
         path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")
     )
@@ -281,7 +272,7 @@ def _classes(folder: Path) -> list[str]:
     names = [path.name for path in class_folders(folder)] if folder.is_dir() else []
     require(
         len(names) > 1,
-        f"{folder} must hold one folder of pictures for each of at least two classes, but holds "
+        f"{folder} must contain one folder of images for each of at least two classes, got "
         f"{len(names)}.",
     )
     return names
@@ -292,39 +283,37 @@ def _read_classes(folder: Path, names: Sequence[str]) -> tuple[np.ndarray, np.nd
     for label, name in enumerate(names):
         inner = folder / name / "images" if (folder / name / "images").is_dir() else folder / name
         found = (
-            sorted(path for path in inner.glob("*") if path.suffix.lower() in PICTURES)
+            sorted(path for path in inner.glob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
             if inner.is_dir()
             else []
         )
-        require(bool(found), f"{inner} holds no pictures ({', '.join(PICTURES)}).")
+        require(bool(found), f"{inner} contains no images ({', '.join(IMAGE_SUFFIXES)}).")
         files += found
         labels += [label] * len(found)
     return _pixels(files), np.array(labels)
 
 
 def _pixels(files: Sequence[Path]) -> np.ndarray:
-    """Pictures of one size, in colour where one of them is."""
+    """Read images of one size, in color if one of them is."""
     from PIL import Image, UnidentifiedImageError
 
-    pictures = []
+    images = []
     for path in files:
         try:
-            with Image.open(path) as picture:
-                pictures.append(
-                    np.asarray(
-                        picture.convert("L" if picture.mode in ("1", "L", "I;16") else "RGB")
-                    )
+            with Image.open(path) as image:
+                images.append(
+                    np.asarray(image.convert("L" if image.mode in ("1", "L", "I;16") else "RGB"))
                 )
         except (UnidentifiedImageError, OSError, SyntaxError) as error:
-            raise unreadable(path, "a picture", error) from error
+            raise unreadable(path, "an image", error) from error
         require(
-            pictures[-1].shape[:2] == pictures[0].shape[:2],
-            f"{path} has {pictures[-1].shape[:2]} pixels, but {files[0]} has "
-            f"{pictures[0].shape[:2]}: all pictures must have one size.",
+            images[-1].shape[:2] == images[0].shape[:2],
+            f"{path} has {images[-1].shape[:2]} pixels, but {files[0]} has "
+            f"{images[0].shape[:2]}: all images must have the same size.",
         )
-    if any(picture.ndim == 3 for picture in pictures):
-        pictures = [
-            picture if picture.ndim == 3 else np.repeat(picture[:, :, None], 3, axis=2)
-            for picture in pictures
+    if any(image.ndim == 3 for image in images):
+        images = [
+            image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
+            for image in images
         ]
-    return np.stack(pictures)
+    return np.stack(images)

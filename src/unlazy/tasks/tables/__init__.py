@@ -1,3 +1,1 @@
-"""Tables: files that hold them, what can be asked of them, the UCI tables with their published
-folds, and rows as a family.
-"""
+"""Tables: file readers, prediction problems, UCI tables, and rows as a task."""

@@ -1,6 +1,6 @@
 """Columns of a table: numbers, words, and dates as days, from the columns of a data frame.
 
-Every change (rows left out, columns dropped, dates as days) is a decision that the report lists.
+Every change (dropped rows and columns, dates as days) is a decision listed in the report.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 MISSING = frozenset({"", "na", "nan", "n/a", "null", "none", "?"})
 #: A column of words with more distinct values than this fraction of the rows is an identifier or a
 #: text, not a category.
-NAMES = 0.5
-#: Fraction of the values of a column that must be dates for it to be one.
-DATES = 0.95
-#: Formats of dates by their names, in the order in which they are tried.
+MAX_DISTINCT = 0.5
+#: Minimum fraction of dates in a date column.
+MIN_DATES = 0.95
+#: Date formats with their names, in the order in which they are tried.
 DATE_FORMATS = {
     "ISO8601": "year-month-day",
     "%d.%m.%Y": "day.month.year",
@@ -35,9 +35,9 @@ DATE_FORMATS = {
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A column: numbers with NaN for missing ones, or words with None for missing ones.
+    """Column of numbers (NaN if missing) or words (None if missing).
 
-    `dates` is the format of the dates from which the numbers were made, if they were.
+    `dates` is the format of the dates from which the numbers were computed, if any.
     """
 
     name: str
@@ -46,16 +46,16 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether it holds numbers."""
+        """Whether the column holds numbers."""
         return self.values.dtype.kind == "f"
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Columns, the target, and the decisions that were made.
+    """Columns, the target, and the decisions made.
 
-    `selectors` are the names (positions, if there were no names) by which the columns are selected
-    from the original data; `whole` says that these are all columns, as numbers.
+    `selectors` are the names (positions, if there were no names) of the columns in the original
+    data. `whole` is true if these are all its columns, as numbers.
     """
 
     columns: tuple[Column, ...]
@@ -78,7 +78,7 @@ def table_from(
     where: str,
     typed: bool = True,
 ) -> Table:
-    """Return the table of a frame; `typed` says that its columns have types, not only texts."""
+    """Return the table of a frame; `typed` is false if its columns are only text."""
     given = [name for name in frame.columns if name != target]
     counted = list(map(str, range(1, frame.shape[1] + 1)))  # names of a file without any
     by_name = all(isinstance(name, str) for name in given) and list(frame.columns) != counted
@@ -87,41 +87,41 @@ def table_from(
     check_names(names, where)
     if target is None:
         raise BadInput(
-            f"Name the column to predict with --target. Columns: {', '.join(names[:20])}."
+            f"Give the column to predict with --target. Columns: {', '.join(names[:20])}."
         )
     for name in (target, *drop):
         if name not in names:
             raise unknown("column", name, names)
     decisions = list(notes)
     target_values, _, note = _typed(target, frame.iloc[:, names.index(target)])
-    there = (
+    has_target = (
         np.isfinite(target_values)
         if target_values.dtype.kind == "f"
         else np.array([value is not None for value in target_values], bool)
     )
     decisions += [note] if note else []
-    if not there.all():
+    if not has_target.all():
         decisions.append(
-            f"{int((~there).sum()):,} rows without a value of {target!r} were left out."
+            f"Dropped {int((~has_target).sum()):,} rows without a value of {target!r}."
         )
-    require(bool(there.any()), f"The column {target!r} holds no value at all.")
-    target_values = target_values[there]
+    require(bool(has_target.any()), f"The column {target!r} is empty.")
+    target_values = target_values[has_target]
     columns: list[Column] = []
-    for place, name in enumerate(names):
+    for j, name in enumerate(names):
         if name != target and name not in drop:
-            column, note = _column(name, frame.iloc[:, place][there])
+            column, note = _column(name, frame.iloc[:, j][has_target])
             decisions += [note] if note else []
             columns += [] if column is None else [column]
     if drop:
-        decisions.append(f"Left out as asked: {', '.join(drop)}.")
+        decisions.append(f"Dropped as requested: {', '.join(drop)}.")
     text = list(map(str, target_values))
     copies = [column.name for column in columns if list(map(str, column.values)) == text]
     if copies:
-        decisions.append(f"Dropped, for they repeat the target: {', '.join(copies)}.")
+        decisions.append(f"Dropped copies of the target: {', '.join(copies)}.")
         columns = [column for column in columns if column.name not in copies]
     require(
         bool(columns),
-        "No column is left to predict from: all are constant, names or copies of the target.",
+        "No input column is left: all are constant, identifiers or copies of the target.",
     )
     names.remove(target)
     chosen = tuple(column.name for column in columns)
@@ -135,29 +135,28 @@ def table_from(
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Refuse a name that two columns have."""
+    """Raise `BadInput` if two columns have the same name."""
     twice = sorted({name for name in names if names.count(name) > 1})
     require(
         not twice,
-        f"The names of columns must differ, but {', '.join(map(repr, twice))} stand more than "
-        f"once in {where}.",
+        f"Column names must be unique, got duplicates {', '.join(map(repr, twice))} in {where}.",
     )
 
 
 def cleaned(series: Series) -> Series:
-    """Return the values as objects: texts without spaces around, NaN for marks of a missing one."""
+    """Return the values as objects, with text stripped and NaN for missing values."""
     import pandas as pd
 
     absent = series.isna().to_numpy(bool)
     values = [v.strip() if isinstance(v, str) else v for v in series.astype(object)]
-    for place, value in enumerate(values):
-        if absent[place] or (isinstance(value, str) and value.lower() in MISSING):
-            values[place] = np.nan
+    for i, value in enumerate(values):
+        if absent[i] or (isinstance(value, str) and value.lower() in MISSING):
+            values[i] = np.nan
     return pd.Series(values, series.index, dtype=object)
 
 
 def _numbers(series: Series) -> np.ndarray | None:
-    """Return the values as floats, NaN for missing ones, or None if some are no numbers."""
+    """Return the values as floats, NaN if missing, or None if some are not numbers."""
     import pandas as pd
 
     if isinstance(series.dtype, pd.CategoricalDtype):
@@ -181,7 +180,7 @@ def _numbers(series: Series) -> np.ndarray | None:
 
 
 def _days(series: Series, form: str) -> np.ndarray:
-    """Return dates as days since 1970, NaN for values that are none."""
+    """Return dates as days since 1970, NaN for invalid dates."""
     import pandas as pd
 
     if isinstance(series.dtype, pd.PeriodDtype):
@@ -195,22 +194,22 @@ def _days(series: Series, form: str) -> np.ndarray:
 
 
 def _typed(name: str, series: Series) -> tuple[np.ndarray, str, str]:
-    """Return numbers, or else dates as days, or else words; the format of the dates; and a note."""
+    """Return numbers, dates as days, or words; the format of the dates; and a note."""
     numbers = _numbers(series)
     if numbers is not None:
         infinite = int(np.isinf(numbers).sum())
         return (
             np.where(np.isfinite(numbers), numbers, np.nan),
             "",
-            f"{infinite} infinite values of {name!r} count as missing." if infinite else "",
+            f"Treated {infinite} infinite values of {name!r} as missing." if infinite else "",
         )
     present = cleaned(series)
     some = present.dropna().iloc[:20]
     for form, words in DATE_FORMATS.items():
         if len(some) and np.isfinite(_days(some, form)).any():
             days = _days(series, form)
-            if np.isfinite(days).sum() >= DATES * present.notna().sum():
-                note = f"The column {name!r} holds dates ({words}) and is used as days."
+            if np.isfinite(days).sum() >= MIN_DATES * present.notna().sum():
+                note = f"Converted {name!r} from dates ({words}) to days."
                 return days, form, note
     texts = present.map(str, na_action="ignore").to_numpy(object)
     texts[present.isna().to_numpy()] = None
@@ -218,54 +217,51 @@ def _typed(name: str, series: Series) -> tuple[np.ndarray, str, str]:
 
 
 def _column(name: str, series: Series) -> tuple[Column | None, str]:
-    """Return a column as numbers or words, and the decision that was made on it."""
+    """Return a column as numbers or words, and the decision made on it."""
     values, dates, note = _typed(name, series)
     column = Column(name, values, dates)
     if column.is_number:
-        there = values[~np.isnan(values)]
-        if there.size == 0 or (np.all(there == there[0]) and there.size == len(values)):
-            what = "empty" if there.size == 0 else "constant"
-            return None, f"The column {name!r} was dropped: it is {what}."
+        present = values[~np.isnan(values)]
+        if present.size == 0 or (np.all(present == present[0]) and present.size == len(values)):
+            return None, f"Dropped {name!r} ({'empty' if present.size == 0 else 'constant'})."
         return column, note
     distinct = {value for value in values if value is not None}
     if len(distinct) < 2:
-        return None, f"The column {name!r} was dropped: it has one value only."
-    if len(values) > 50 and len(distinct) > NAMES * len(values):
+        return None, f"Dropped {name!r} (only one value)."
+    if len(values) > 50 and len(distinct) > MAX_DISTINCT * len(values):
         return (
             None,
-            f"The column {name!r} was dropped: with {len(distinct):,} distinct words in "
-            f"{len(values):,} rows it is a name or a text.",
+            f"Dropped {name!r} ({len(distinct):,} distinct words in {len(values):,} rows).",
         )
     return column, note
 
 
 def as_numbers(columns: Any, dates: Mapping[int, str] | None = None) -> np.ndarray:
-    """Return columns of a data frame or an array as an audit reads them: numbers with NaN for
-    missing ones.
+    """Return columns of a data frame or an array as numbers, NaN if missing.
 
-    `dates` gives the formats of those that hold dates, by their position among these columns.
+    `dates` gives the formats of date columns, by their position among these columns.
     """
     import pandas as pd
 
     frame = pd.DataFrame(columns)
-    found = []
-    for place, name in enumerate(frame.columns):
-        form = (dates or {}).get(place)
-        column = frame.iloc[:, place]
+    arrays = []
+    for j, name in enumerate(frame.columns):
+        form = (dates or {}).get(j)
+        column = frame.iloc[:, j]
         values = _numbers(column) if form is None else _days(column, form)
         if values is None:
-            raise BadInput(f"The column {name!r} must hold numbers.")
-        found.append(np.where(np.isfinite(values), values, np.nan))
-    return np.column_stack(found)
+            raise BadInput(f"The column {name!r} must contain numbers.")
+        arrays.append(np.where(np.isfinite(values), values, np.nan))
+    return np.column_stack(arrays)
 
 
 def as_words(columns: Any) -> np.ndarray:
-    """Return columns of a data frame or an array as texts, NaN for missing ones."""
+    """Return columns of a data frame or an array as text, NaN if missing."""
     import pandas as pd
 
     frame = pd.DataFrame(columns)
     texts = [
-        cleaned(frame.iloc[:, place]).map(str, na_action="ignore").to_numpy(object)
-        for place in range(frame.shape[1])
+        cleaned(frame.iloc[:, j]).map(str, na_action="ignore").to_numpy(object)
+        for j in range(frame.shape[1])
     ]
     return np.column_stack(texts)

@@ -1,8 +1,7 @@
-"""Tables from files (CSV, Parquet, NumPy's `.npz`) and from data frames, as columns of numbers and
-of words.
+"""Tables from files (CSV, Parquet, `.npz`) and data frames, as columns of numbers and words.
 
-Rows of text are split by Python's `csv`, which notices rows that are too short and is faster than
-pandas for text of unknown types; types, missing values and dates are pandas'.
+Text is split by Python's `csv`, which detects rows that are too short and is faster than pandas for
+text of unknown types. Types, missing values and dates are handled by pandas.
 """
 
 from __future__ import annotations
@@ -24,29 +23,29 @@ from unlazy.tasks.tables.columns import MISSING, Table, check_names, cleaned, ta
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-#: Endings of text files, and of all files that hold a table.
+#: Suffixes of text files, and of all table files.
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 SUFFIXES = (*TEXT, ".parquet", ".pq", ".npz")
-#: Separators of columns with their names.
+#: Column separators with their names.
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-#: Rows that are kept of a longer table, drawn at random.
+#: Maximum number of rows; longer tables are sampled at random.
 MAX_ROWS = 20_000
-#: Lines that are compared with the first one, to find out whether it holds names.
+#: Number of lines compared with the first one to detect a header.
 FIRST_LINES = 100
-#: A number with a decimal comma, possibly with points between thousands.
+#: Number with a decimal comma, possibly with points as thousands separators.
 _WITH_COMMA = r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?"
 
 
-def names_column(place: str) -> bool:
-    """Whether a text such as `table.csv:y` names a column of a table."""
-    return place.rpartition(":")[0].lower().endswith(SUFFIXES)
+def names_column(name: str) -> bool:
+    """Return whether a text such as `table.csv:y` denotes a column of a table."""
+    return name.rpartition(":")[0].lower().endswith(SUFFIXES)
 
 
 def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> Table:
-    """Read a file.
+    """Read a table from a file.
 
-    `target` names the column to predict; an `.npz` file may hold `X` and `y` instead. In a text
-    file without a line of names the target is the number of a column, from 1.
+    `target` names the column to predict; an `.npz` file may contain `X` and `y` instead. In a text
+    file without a header the target is the number of a column, from 1.
     """
     if not path.exists():
         raise BadInput(f"There is no file {path}.")
@@ -60,8 +59,8 @@ def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> T
             return _from_arrays(path, target, drop)
         else:
             raise BadInput(
-                f"A table ends with .csv, .tsv, .csv.gz, .parquet or .npz, but {path.name!r} "
-                "does not."
+                f"The file name must end with .csv, .tsv, .csv.gz, .parquet or .npz, got "
+                f"{path.name!r}."
             )
     return table_from(frame, target, drop, notes, where=path.name, typed=kind not in TEXT)
 
@@ -69,7 +68,7 @@ def read_table(path: Path, target: str | None, *, drop: Sequence[str] = ()) -> T
 def table_of(X: Any, y: Any) -> Table:
     """Return a table from arrays, or from a data frame, whose columns keep their names.
 
-    `y` holds the targets, or names a column of the data frame.
+    `y` holds the targets, or is a column name of the data frame.
     """
     import pandas as pd
 
@@ -78,18 +77,21 @@ def table_of(X: Any, y: Any) -> Table:
     if isinstance(y, str) or y is None:
         require(
             isinstance(X, pd.DataFrame),
-            "y must hold the targets, one for each row of X; only of a data frame it may be the "
-            "name of a column.",
+            "y must contain one target per row of X; it may be a column name only if X is a data "
+            "frame.",
         )
-        require(y is not None, "Give the targets, or name the column to predict: audit(frame, 'y')")
+        require(
+            y is not None,
+            "y must contain the targets or name the column to predict: audit(frame, 'y').",
+        )
         frame, name = X, str(y)
     else:
         if not isinstance(X, pd.DataFrame):
             X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-            require(X.ndim == 2, f"X must have rows and columns, but has the shape {X.shape}.")
+            require(X.ndim == 2, f"X must have two axes, got shape {X.shape}.")
         frame = pd.DataFrame(X)
         shape = np.shape(y)
-        require(len(shape) == 1, f"y must be one column, but has the shape {shape}.")
+        require(len(shape) == 1, f"y must have one axis, got shape {shape}.")
         require(shape[0] == len(frame), f"X has {len(frame)} rows, but y has {shape[0]}.")
         name = "y"
         while name in frame.columns:
@@ -108,11 +110,11 @@ def _sampled(frame: DataFrame) -> tuple[DataFrame, list[str]]:
 
 
 def _sample_note(rows: int) -> str:
-    return f"{MAX_ROWS:,} of {rows:,} rows were drawn at random; the others were not used."
+    return f"Used a random sample of {MAX_ROWS:,} of {rows:,} rows."
 
 
 def _from_text(path: Path, target: str | None) -> tuple[DataFrame, list[str]]:
-    """Read lines of text as a frame of strings, as UTF-8 if they are."""
+    """Read lines of text as a frame of strings, as UTF-8 if valid."""
     with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as raw:
         wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")
         raw.seek(0)
@@ -135,18 +137,17 @@ def _from_lines(
         line = text.readline()
         require(
             bool(line.strip()),
-            f"{path.name} is empty; a line with the names of the columns was expected.",
+            f"{path.name} is empty; a header line with column names was expected.",
         )
         mark = max(SEPARATORS, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
         names = [name.strip() for name in next(csv.reader([line], delimiter=mark))]
         require(
             len(names) > 1,
-            f"{path.name} has one column only; a target and at least one other were expected, "
-            "with commas between.",
+            f"{path.name} has only one column; a target and at least one other were expected.",
         )
         lines = (row for row in csv.reader(text, delimiter=mark) if row and row != [""])
         head = list(itertools.islice(lines, FIRST_LINES))
-        require(bool(head), f"{path.name} has names of columns but no rows.")
+        require(bool(head), f"{path.name} has a header but no rows.")
         notes = []
         if mark != "," and not (mark == "\t" and ".tsv" in path.suffixes):
             notes.append(f"Columns are separated by {SEPARATORS[mark]}.")
@@ -154,8 +155,8 @@ def _from_lines(
             head = [names, *head]
             names = [str(number) for number in range(1, len(names) + 1)]
             notes.append(
-                f"The first line of {path.name} holds values, not names: columns are numbered "
-                f"from 1, and the target is column {target}."
+                f"{path.name} has no header: columns are numbered from 1, and the target is column "
+                f"{target}."
             )
         check_names(names, path.name)
         rows, count = _sample(itertools.chain(head, lines), len(names), path.name)
@@ -173,13 +174,13 @@ def _from_lines(
 def _first_line_is_data(
     names: Sequence[str], rows: Sequence[Sequence[str]], target: str | None, where: str
 ) -> bool:
-    """Whether the first line holds values: numbers in every column that holds numbers."""
+    """Return whether the first line is data: numbers in every numeric column."""
     numeric = [
-        place
-        for place, column in enumerate(zip(*rows, strict=False))
+        j
+        for j, column in enumerate(zip(*rows, strict=False))
         if not all(map(_is_mark, column)) and all(_is_mark(v) or _is_number(v) for v in column)
     ]
-    if not numeric or not all(_is_number(names[place]) for place in numeric):
+    if not numeric or not all(_is_number(names[j]) for j in numeric):
         return False
     numbered = target is not None and target.isdecimal() and 1 <= int(target) <= len(names)
     if target in names and not numbered:
@@ -187,11 +188,11 @@ def _first_line_is_data(
     require(
         numbered and target not in names,
         f"The first line of {where} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''}) "
-        "seems to hold values, not names of columns. Add a line with names"
+        "seems to contain values, not column names. Add a header"
         + (
-            f": {target!r} may mean a name or the number of a column."
+            f": {target!r} may be a column name or number."
             if numbered
-            else f", or name the target by its number, from 1 to {len(names)}."
+            else f", or give the target as a column number from 1 to {len(names)}."
         ),
     )
     return True
@@ -220,22 +221,22 @@ def _sample(lines: Iterator[Sequence[str]], width: int, name: str) -> tuple[list
         if count < MAX_ROWS:
             kept.append((count, line))
         else:
-            place = int(draw.integers(count + 1))
-            if place < MAX_ROWS:
-                kept[place] = (count, line)
+            slot = int(draw.integers(count + 1))
+            if slot < MAX_ROWS:
+                kept[slot] = (count, line)
         count += 1
     return [line for _, line in sorted(kept, key=lambda pair: pair[0])], count
 
 
 def _with_points(frame: DataFrame) -> tuple[DataFrame, list[str]]:
-    """Return the frame with points for decimal commas, if some column has these, and a note."""
-    present = {place: cleaned(frame[place]).dropna() for place in frame}
+    """Return the frame with decimal points instead of commas, if any, and a note."""
+    present = {name: cleaned(frame[name]).dropna() for name in frame}
     numbers = [p for p, values in present.items() if values.str.fullmatch(_WITH_COMMA).all()]
-    if not any(present[place].str.contains(",").any() for place in numbers):
+    if not any(present[name].str.contains(",").any() for name in numbers):
         return frame, []
     change = str.maketrans({".": "", ",": "."})
-    frame = frame.assign(**{place: frame[place].str.translate(change) for place in numbers})
-    return frame, ["Numbers are written with decimal commas (points, if any, separate thousands)."]
+    frame = frame.assign(**{name: frame[name].str.translate(change) for name in numbers})
+    return frame, ["Numbers have decimal commas (points, if any, separate thousands)."]
 
 
 def _from_parquet(path: Path) -> tuple[DataFrame, list[str]]:
@@ -245,7 +246,7 @@ def _from_parquet(path: Path) -> tuple[DataFrame, list[str]]:
         import pyarrow  # noqa: F401
     except ImportError:
         raise BadInput(
-            "Parquet files need pyarrow: install unlazy[parquet], or bring a CSV file."
+            "Parquet files need pyarrow; install unlazy[parquet], or use a CSV file."
         ) from None
     return _sampled(pd.read_parquet(path, engine="pyarrow").reset_index(drop=True))
 
@@ -256,13 +257,13 @@ def _from_arrays(path: Path, target: str | None, drop: Sequence[str]) -> Table:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         held = {name: arrays[name] for name in arrays.files}
     if "X" in held and "y" in held and target in (None, "y"):
-        require(not drop, f"Columns of X in {path.name} have no names by which to drop them.")
+        require(not drop, f"Columns of X in {path.name} have no names, so none can be dropped.")
         return table_of(held["X"], held["y"])
     flat = {name: array for name, array in held.items() if array.ndim == 1}
     sizes = {len(array) for array in flat.values()}
     require(
         len(flat) > 1 and len(sizes) == 1,
-        f"{path.name} must hold X and y, or one array of one length for each column, but holds "
+        f"{path.name} must contain X and y, or one array of equal length per column, got "
         f"{', '.join(f'{name} {array.shape}' for name, array in held.items()) or 'nothing'}.",
     )
     frame, notes = _sampled(pd.DataFrame({name: pd.Series(flat[name]) for name in flat}))

@@ -1,6 +1,4 @@
-"""From a table to a problem: classification or regression, rows that can be used, folds, and the
-encoding that is fitted in each fold.
-"""
+"""Prediction problems from tables: type of target, usable rows, folds, and encoding per fold."""
 
 from __future__ import annotations
 
@@ -21,23 +19,22 @@ from unlazy.core.errors import require
 from unlazy.core.metrics import Kind
 from unlazy.tasks.tables.columns import Table
 
-#: A target of numbers with at most so many distinct whole values is taken for classes.
+#: A numeric target with at most this number of distinct integers is treated as classes.
 CLASSES = 20
-#: A table with fewer rows is refused, and classes with fewer rows than folds are left out.
-FEWEST_ROWS, FOLDS = 20, 5
-#: Encoded columns beyond which the most telling are kept, chosen on the training rows of each fold.
+#: Minimum number of rows, and number of folds; classes with fewer rows than folds are dropped.
+MIN_ROWS, FOLDS = 20, 5
+#: Maximum number of encoded columns; the most informative are selected on the training rows.
 MAX_COLUMNS = 500
-#: Categories of a column that get a column of their own; rarer ones share one.
+#: Maximum number of categories per column; rarer ones are merged.
 CATEGORIES = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """What is to be predicted from what: mixed columns in one array of objects, targets as numbers
-    or codes of classes.
+    """Prediction problem: mixed columns in one array of objects, targets as numbers or class codes.
 
-    `dates`, `selectors` and `whole` are those of the table's columns: formats of dates, how columns
-    are selected from the original data, and whether these are all of it, as numbers.
+    `dates`, `selectors` and `whole` are those of the table: date formats, how columns are selected
+    from the original data, and whether these are all of its columns, as numbers.
     """
 
     name: str
@@ -57,7 +54,7 @@ class Problem:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Places of the columns that hold words."""
+        """Indices of the columns that hold words."""
         return tuple(index for index in range(len(self.names)) if index not in self.numeric)
 
     @functools.cached_property
@@ -72,15 +69,17 @@ class Problem:
 
     @property
     def groups(self) -> np.ndarray:
-        """Rows that are the same up to the target have the same number."""
+        """Group index per row; rows with equal inputs have the same index."""
         if not self.words:
             return np.unique(self.X.astype(np.float64), axis=0, return_inverse=True)[1].ravel()
         known: dict[tuple[str, ...], int] = {}
         return np.array([known.setdefault(tuple(map(str, row)), len(known)) for row in self.X])
 
     def encoder(self) -> Pipeline:
-        """Missing numbers become medians with a mark beside, words become columns of 0 and 1; all
-        are standardised and softly cut off.
+        """Return the preprocessing pipeline.
+
+        Missing numbers become medians with an indicator column, words are one-hot encoded. All
+        columns are standardized and softly clipped.
         """
         parts: list[tuple[str, Any, list[int]]] = []
         if self.numeric:
@@ -113,29 +112,27 @@ class Problem:
         )
 
     def folds(self, seed: int, count: int = FOLDS) -> list[np.ndarray]:
-        """Test rows of each fold.
+        """Return the test rows of each fold.
 
-        Rows that are the same are in one fold, and every class is spread over all.
+        Rows with equal inputs are in the same fold, and every class is spread over all folds.
         """
         draw = np.random.default_rng(seed)
         groups = self.groups
         _, first = np.unique(groups, return_index=True)
         order = np.lexsort([draw.random(len(first)), self.y[first]])
-        place = np.empty(len(first), int)
-        place[order] = (np.arange(len(first)) + draw.integers(count)) % count
-        return [np.flatnonzero(place[groups] == fold) for fold in range(count)]
+        fold_of = np.empty(len(first), int)
+        fold_of[order] = (np.arange(len(first)) + draw.integers(count)) % count
+        return [np.flatnonzero(fold_of[groups] == fold) for fold in range(count)]
 
 
 class MostInformative(TransformerMixin, BaseEstimator):
-    """The columns that tell most about the target, one by one, by an F test; all where there are no
-    more than `most`.
-    """
+    """Selection of at most `most` columns by univariate F tests with the target."""
 
     def __init__(self, kind: Kind = "classification", most: int = MAX_COLUMNS) -> None:
         self.kind, self.most = kind, most
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
-        """Choose."""
+        """Select the columns."""
         self.n_columns_, self.kept_ = X.shape[1], np.arange(X.shape[1])
         if X.shape[1] > self.most:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -144,20 +141,18 @@ class MostInformative(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: np.ndarray) -> np.ndarray:
-        """Keep the chosen columns."""
+        """Return the selected columns."""
         return X[:, self.kept_]
 
 
 def soft_cut(x: np.ndarray) -> np.ndarray:
-    """x/√(1 + (x/4)²): near 0 the identity, never beyond ±4, so that one odd value does not rule a
-    distance.
-    """
+    """Return x/√(1 + (x/4)²), which bounds outliers by ±4 and is the identity near 0."""
     result: np.ndarray = x / np.sqrt(1 + np.square(x / 4))
     return result
 
 
 def _with_missing_words(X: np.ndarray, words: tuple[int, ...]) -> np.ndarray:
-    """None among words as NaN, which the imputer knows."""
+    """Replace None by NaN in columns of words, as the imputer expects."""
     if not words:
         return X.astype(np.float64)
     X = X.copy()
@@ -167,14 +162,13 @@ def _with_missing_words(X: np.ndarray, words: tuple[int, ...]) -> np.ndarray:
 
 
 def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table") -> Problem:
-    """Decide what can be asked of a table, or say why nothing can."""
+    """Return the prediction problem of a table, or raise `BadInput` if there is none."""
     decisions = list(table.decisions)
     words = table.target.dtype.kind != "f"
     distinct = np.unique(table.target.astype(str) if words else table.target)
     require(
         len(distinct) > 1,
-        f"The target {table.target_name!r} is constant ({distinct[0]}): there is nothing to "
-        "predict.",
+        f"The target {table.target_name!r} is constant ({distinct[0]}).",
     )
     if kind is None:
         whole = words or bool(np.all(np.mod(distinct, 1) == 0))
@@ -183,10 +177,10 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
             if words or (whole and len(distinct) <= CLASSES) or len(distinct) == 2
             else "regression"
         )
-        decisions.append(f"The target has {len(distinct)} distinct values, so this is {kind}.")
+        decisions.append(f"The target has {len(distinct)} distinct values: {kind}.")
     require(
         kind == "classification" or not words,
-        f"A regression needs numbers, but {table.target_name!r} holds words: use classification.",
+        f"Regression needs a numeric target, but {table.target_name!r} holds words.",
     )
     keep, classes = np.arange(len(table)), tuple[str, ...]()
     y = table.target
@@ -201,14 +195,14 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
         rare = [str(name) for name, count in zip(names, counts, strict=True) if count < FOLDS]
         if rare:
             decisions.append(
-                f"Classes with fewer than {FOLDS} rows were left out: "
+                f"Dropped classes with fewer than {FOLDS} rows: "
                 f"{', '.join(rare[:10])}{' …' if len(rare) > 10 else ''}."
             )
         keep = np.flatnonzero(counts[codes.ravel()] >= FOLDS)
         require(
             len(names) - len(rare) > 1,
-            f"Only {len(names) - len(rare)} class of {table.target_name!r} has at least {FOLDS} "
-            "rows; two are needed.",
+            f"At least two classes of {table.target_name!r} need {FOLDS} or more rows, got "
+            f"{len(names) - len(rare)}.",
         )
         labels = labels[keep]
         names, codes = np.unique(labels, return_inverse=True)
@@ -216,9 +210,8 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
     else:
         y = y.astype(np.float64)
     require(
-        len(keep) >= FEWEST_ROWS,
-        f"{len(keep)} usable rows are too few for an audit: at least {FEWEST_ROWS} are needed, "
-        "and 200 say more.",
+        len(keep) >= MIN_ROWS,
+        f"At least {MIN_ROWS} usable rows are needed (200 recommended), got {len(keep)}.",
     )
     values = [column.values[keep] for column in table.columns]
     numeric = tuple(index for index, column in enumerate(table.columns) if column.is_number)
@@ -241,12 +234,10 @@ def problem_of(table: Table, kind: Kind | None = None, *, name: str = "the table
     )
     same = len(keep) - len(np.unique(problem.groups))
     if same:
-        decisions.append(
-            f"{same:,} rows repeat another one; rows that are the same are always in the same fold."
-        )
+        decisions.append(f"{same:,} rows are duplicates; duplicates are always in the same fold.")
     if len(table.columns) > MAX_COLUMNS:
         decisions.append(
-            f"Of {len(table.columns):,} columns the {MAX_COLUMNS} that tell most about the "
-            "target are used, chosen in each fold."
+            f"Of {len(table.columns):,} columns the {MAX_COLUMNS} most informative are used, "
+            "selected in each fold."
         )
     return dataclasses.replace(problem, decisions=tuple(decisions))

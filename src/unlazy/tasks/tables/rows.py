@@ -1,8 +1,7 @@
-"""A family whose examples are the rows of a table: `table.csv:target` wherever a task is named.
+"""Table rows as a task, named `table.csv:target`.
 
-A fifth of the rows, the same for all seeds, is held back to be judged by; the seed draws which of
-the others a learner meets. Columns are encoded as in an audit, by what the rows to learn from say
-alone.
+A fifth of the rows, the same for all seeds, is held out for testing. The seed selects the training
+rows among the others. Columns are encoded as in an audit, fitted on the training rows only.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from unlazy.tasks.tables.problems import Problem, problem_of
 
 
 class _EncodedRows(eqx.Module):
-    """Encoded rows, first those to learn from; labels as the outputs say.
+    """Encoded rows, training rows first, and labels of type `outputs`.
 
-    NumPy's arrays: the same for all trials of a program.
+    The arrays are NumPy's and shared by all trials of a program.
     """
 
     x: np.ndarray  # N d
     y: np.ndarray  # N, or N o
-    learned: int = eqx.field(static=True)
+    train_count: int = eqx.field(static=True)
     outputs: Outputs = eqx.field(static=True)
 
 
@@ -52,43 +51,42 @@ class RowsOfTable(Data):
 
     def draw(self, n: int, key: PRNGKeyArray) -> Batch:
         require(
-            n <= self.rows.learned,
-            f"There are {self.rows.learned:,} rows to learn from, but {n:,} were asked for.",
+            n <= self.rows.train_count,
+            f"There are {self.rows.train_count:,} training rows, but {n:,} were requested.",
         )
-        return self._batch(shuffled(key, self.rows.learned)[:n])
+        return self._batch(shuffled(key, self.rows.train_count)[:n])
 
     def test(self, n: int, key: PRNGKeyArray) -> Batch:
-        held = len(self.rows.y) - self.rows.learned
-        return self._batch(self.rows.learned + shuffled(key, held)[: min(n, held)])
+        held = len(self.rows.y) - self.rows.train_count
+        return self._batch(self.rows.train_count + shuffled(key, held)[: min(n, held)])
 
-    def _batch(self, places: Int[Array, " n"]) -> Batch:
+    def _batch(self, indices: Int[Array, " n"]) -> Batch:
         number = jnp.result_type(float)
         x: Float[Array, "N d"] = jnp.asarray(self.rows.x)
-        return Batch(x[places].astype(number), jnp.asarray(self.rows.y)[places].astype(number))
+        return Batch(x[indices].astype(number), jnp.asarray(self.rows.y)[indices].astype(number))
 
 
 class TableRows(Family, ContentHashed):
-    """What a table's target is, from its other columns: two classes as signs, more as classes,
-    numbers in units of their spread.
+    """Prediction of a table's target from its other columns.
 
-    `path` leads to a CSV, Parquet or .npz file, and `target` names a column (of an .npz file with X
-    and y it is y).
+    Two classes are signs, more are one-hot classes; numbers are standardized. `path` is a CSV,
+    Parquet or .npz file, and `target` is a column name (of an .npz file with X and y it is y).
     """
 
     path: str = eqx.field(static=True)
     target: str = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        _ = self._encoded  # what cannot be used is said when it is named, not when it is run
+        _ = self._encoded  # report errors on construction, not in a run
 
     @property
     def digest(self) -> str:
-        facts = Path(self.path).stat()  # ctime: a tool may set the time of the last write back
+        facts = Path(self.path).stat()  # ctime, since tools may restore the modification time
         return _digest(self.path, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size)
 
     @property
     def problem(self) -> Problem:
-        """The table as read, with what was decided on the way."""
+        """The table as read, with the decisions made."""
         return _problem(self.path, self.target, self.digest)
 
     @property
@@ -105,17 +103,17 @@ class TableRows(Family, ContentHashed):
 
     @property
     def most_examples(self) -> int | None:
-        return self._encoded.learned
+        return self._encoded.train_count
 
     def task(self, *, key: PRNGKeyArray) -> RowsOfTable:
         return RowsOfTable(self._encoded)
 
 
-def table_rows(place: str) -> TableRows:
-    """The family that `table.csv:y` names."""
-    where, _, target = place.rpartition(":")
-    require(Path(where).is_file(), f"There is no file {where}.")
-    return TableRows(str(Path(where).resolve()), target)
+def table_rows(name: str) -> TableRows:
+    """Return the family named `table.csv:y`."""
+    path, _, target = name.rpartition(":")
+    require(Path(path).is_file(), f"There is no file {path}.")
+    return TableRows(str(Path(path).resolve()), target)
 
 
 @functools.lru_cache(maxsize=16)
@@ -132,26 +130,24 @@ def _problem(path: str, target: str, digest: str) -> Problem:
 def _encoded(path: str, target: str, digest: str) -> _EncodedRows:
     problem = _problem(path, target, digest)
     held = problem.folds(0)[0]
-    learned = np.setdiff1d(np.arange(len(problem)), held)
-    encoder = problem.encoder().fit(problem.X[learned], problem.y[learned])
-    order = np.concatenate([learned, held])
+    train = np.setdiff1d(np.arange(len(problem)), held)
+    encoder = problem.encoder().fit(problem.X[train], problem.y[train])
+    order = np.concatenate([train, held])
     x, y = encoder.transform(problem.X[order]), problem.y[order]
     if problem.kind == "regression":
-        mean, spread = np.mean(y[: len(learned)]), np.std(y[: len(learned)])
+        mean, spread = np.mean(y[: len(train)]), np.std(y[: len(train)])
         return _EncodedRows(
             x.astype(np.float32),
             ((y - mean) / (spread or 1.0)).astype(np.float32),
-            len(learned),
+            len(train),
             Outputs("reals"),
         )
     count = len(problem.classes)
     if count == 2:
-        return _EncodedRows(
-            x.astype(np.float32), (2 * y - 1).astype(np.float32), len(learned), SIGNS
-        )
+        return _EncodedRows(x.astype(np.float32), (2 * y - 1).astype(np.float32), len(train), SIGNS)
     return _EncodedRows(
         x.astype(np.float32),
         np.eye(count, dtype=np.float32)[y],
-        len(learned),
+        len(train),
         Outputs("classes", count),
     )

@@ -1,9 +1,8 @@
-"""UCI tables in the form of Fernández-Delgado et al. (2014): four published folds, and two halves
-to tune on.
+"""UCI tables in the format of Fernández-Delgado et al. (2014), with their four published folds.
 
-Some tables also have a test set, on which the published accuracies were measured. In several of
-these files one part is standardised and the other is not, so that accuracies there measure the
-slip; here all tables are used by their folds.
+Two further halves are for tuning. Some tables also have a test set, on which the published
+accuracies were measured. In several of these files only one part is standardized, so that
+accuracies on the test set measure this error. Here all tables are used by their folds.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 from unlazy.core.errors import require, unknown
 from unlazy.tasks.reading import reading
 
-#: Where the file with the tables is looked for.
+#: Environment variable with the path of the file.
 VARIABLE = "UNLAZY_UCI"
 
 
@@ -36,9 +35,11 @@ class Split(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class UciTable:
-    """A table by name, with its published folds, the halves on which settings are tuned, the test
-    rows of the folds, and whether the published accuracies were measured on these folds, not on a
-    test set."""
+    """A table by name, with its published folds and the halves for tuning.
+
+    `tested`: test rows of the folds. `comparable`: whether the published accuracies were measured
+    on these folds, not on a test set.
+    """
 
     name: str
     X: np.ndarray
@@ -61,13 +62,13 @@ class UciTable:
 def uci_tables(
     path: Path, names: Sequence[str] = (), *, min_rows: int = 1, max_rows: int | None = None
 ) -> Iterator[UciTable]:
-    """The tables of a file, the smallest first.
+    """Yield the tables of a file, the smallest first.
 
     Keys are NAME/X, NAME/y, NAME/fold0_train and so on.
     """
     require(
         path.exists(),
-        f"There is no file {path}. Name the UCI tables with --data, or with the variable "
+        f"There is no file {path}. Give the UCI tables with --data or the environment variable "
         "UNLAZY_UCI.",
     )
     with reading(path, "UCI tables"), np.load(path, allow_pickle=False) as held:
@@ -76,7 +77,7 @@ def uci_tables(
             key=lambda name: (len(held[f"{name}/y"]), name),
         )
         require(
-            bool(known), f"{path} holds no tables: keys such as NAME/X and NAME/y were expected."
+            bool(known), f"{path} contains no tables; keys such as NAME/X and NAME/y were expected."
         )
         for name in names:
             if name not in known:
