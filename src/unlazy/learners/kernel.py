@@ -37,7 +37,7 @@ class RandomKernel(eqx.Module):
     def draw(self, d: int, *, key: PRNGKeyArray) -> Kernel:
         """Draw the network for inputs of size d."""
 
-    def neighbours(self) -> Sequence[Self]:
+    def neighbors(self) -> Sequence[Self]:
         """As those of a `Kernel`; by default none."""
         return ()
 
@@ -99,7 +99,7 @@ class KernelLearner(PathLearner):
         """Kernels like this one, each with a path; where there is no other kernel, all of the
         budget goes into the path.
         """
-        kernels = [self.kernel, *self.kernel.neighbours()][: max(1, budget // PLACES)]
+        kernels = [self.kernel, *self.kernel.neighbors()][: max(1, budget // PLACES)]
         path = path_of(min(budget, PLACES) if len(kernels) > 1 else budget)
         return tuple(dataclasses.replace(self, kernel=kernel).along(path) for kernel in kernels)
 
