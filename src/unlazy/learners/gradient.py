@@ -90,7 +90,7 @@ class Descent(Resumable):
         require_one_of("loss", self.loss, known)
         require(
             self.optimizer in ("sgd", "adam"),
-            f"optimiser must be sgd or adam, but is {self.optimizer!r}.",
+            f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}.",
         )
         require(
             self.smoothing is None or self.smoothing > 0,
