@@ -1,6 +1,4 @@
-"""The contract of learners: of every claim at smoke scale, and of the shelf on every kind of
-outputs; and planted failures.
-"""
+"""The learner contract for every claim at smoke scale and the catalog on all kinds of outputs."""
 
 import re
 
@@ -34,7 +32,7 @@ KINDS = {
 }
 
 
-#: Computes longer than its work says.
+#: Computes longer than its work message.
 LONG = "daniely2020/theorem2"
 #: The one trial on images that `make test` runs: images have teachers and large programs.
 ON_IMAGES = "shi2022/figures17-19: MNIST, usual start 0"
@@ -58,7 +56,7 @@ def on_images(name):
 
 
 def cost(name):
-    """Rank of a trial: without images, then without long computations, then the least work."""
+    """Return the rank of a trial: without images, without long computations, little work first."""
     return on_images(name), name.startswith(LONG), TRIALS[name].work
 
 
@@ -108,10 +106,10 @@ def test_instruments_of_claims_keep_the_contract(name):
     check_computation(TRIALS[name].computation)
 
 
-#: One learner of each sort: solved at once, trained, and of another library. `make test` runs them
-#: on all kinds of outputs, and the others on signs.
+#: A learner with a direct solution, a trained one, and one of another library. `make test` runs
+#: these on all kinds of outputs, and the others on signs.
 SORTS = ("linear", "network", "random-forest")
-PLACES = [
+CASES = [
     pytest.param(name, kind, marks=() if quick else pytest.mark.slow)
     for name in CATALOG
     for kind in KINDS
@@ -122,11 +120,9 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind"), PLACES)
-def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
-    """Whoever cannot learn such outputs is refused before anything runs, by a sentence that says
-    so.
-    """
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_the_catalog_satisfies_the_contract_on_all_outputs(name, kind):
+    """Unsupported outputs are refused before anything runs."""
     family, n = KINDS[kind]
     learner = CATALOG[name]
     if learner.suits(family.outputs):
@@ -138,7 +134,7 @@ def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
         Trial(family, learner, n, 0, ())
 
 
-def test_those_who_cannot_learn_all_outputs_are_few():
+def test_few_learners_do_not_support_all_outputs():
     refused = {
         (name, kind)
         for name in CATALOG
@@ -170,9 +166,7 @@ def test_those_who_cannot_learn_all_outputs_are_few():
 @pytest.mark.parametrize("name", CATALOG)
 @pytest.mark.parametrize("budget", [1, 2, 6, 24])
 def test_tuning_keeps_to_its_budget(name, budget):
-    """Distinct settings, no more than allowed; a path falls apart into learners of one setting
-    each, which say what they are.
-    """
+    """Settings are distinct and within the budget, and paths split into single settings."""
     tried = [
         option
         for learner in CATALOG[name].suited(Halfspace(6)).tuning(budget)
@@ -185,7 +179,7 @@ def test_tuning_keeps_to_its_budget(name, budget):
 
 
 class Greedy(GradientDescent):
-    """Draws more than it may."""
+    """Draws more examples than allowed."""
 
     def fit(self, sampler, n, *, key):
         sampler.draw(n, key)
@@ -193,35 +187,35 @@ class Greedy(GradientDescent):
 
 
 class Forgetful(GradientDescent):
-    """Says it recorded other steps than it did."""
+    """Reports steps that it did not record."""
 
     def recorded(self, n):
         return (*super().recorded(n), 10**6)
 
 
 class Exploding(GradientDescent):
-    """Leaves the finite numbers."""
+    """Diverges."""
 
     def fit(self, sampler, n, *, key):
         return jax.tree.map(lambda leaf: leaf * jnp.inf, super().fit(sampler, n, key=key))
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"),
+    ("kind", "message"),
     [(Greedy, "64 examples were drawn"), (Forgetful, "recorded step"), (Exploding, "not finite")],
 )
-def test_the_contract_catches(kind, says):
+def test_the_contract_catches(kind, message):
     good = small_learner()
     check_learner(good, Halfspace(3), 32)
-    with pytest.raises(AssertionError, match=says):
+    with pytest.raises(AssertionError, match=message):
         check_learner(kind(good.init, good.stages, record=good.record), Halfspace(3), 32)
 
 
-def test_the_contract_of_instruments_catches():
+def test_the_contract_of_computations_catches():
     check_computation(CoinCount((1, 10)))
-    for broken, says in (
+    for broken, message in (
         (CoinCount((1, 10), short=True), "one entry for each of 2 steps"),
         (CoinCount((10, 1)), "do not increase"),
     ):
-        with pytest.raises((AssertionError, ValueError), match=says):
+        with pytest.raises((AssertionError, ValueError), match=message):
             check_computation(broken)

@@ -64,7 +64,7 @@ def test_each_prefix_is_its_own_regression():
 
 
 def test_a_prefix_is_a_prefix_of_one_sample():
-    """A kernel's curve by general fits is that by one factorisation, and a network's last fit is
+    """A kernel's curve by general fits is that by one factorization, and a network's last fit is
     the fit to all.
     """
     key = jax.random.key(3)
@@ -103,11 +103,11 @@ def test_the_engine_runs_them(learner):
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
-        (lambda: OnPrefixes.of(small_learner(), (8, 4)), "increase"),
-        (lambda: OnPrefixes.of(small_learner(), ()), "at least one size"),
-        (lambda: OnPrefixes.of(mean_field_sgd(width=4, batch=4), (8,)), "record its steps"),
+        (lambda: OnPrefixes.of(small_learner(), (8, 4)), "increasing"),
+        (lambda: OnPrefixes.of(small_learner(), ()), "must not be empty"),
+        (lambda: OnPrefixes.of(mean_field_sgd(width=4, batch=4), (8,)), "use `record`"),
         (lambda: OnPrefixes(small_learner(), (8,), precision=64), "OnPrefixes.of"),
         (
             lambda: OnPrefixes.of(small_learner(), (80,)).fit(
@@ -119,8 +119,8 @@ def test_the_engine_runs_them(learner):
         (lambda: PrefixRidge(NTK(), fineness=0.0), "fineness"),
     ],
 )
-def test_what_is_no_curve_is_refused(make, says):
-    with pytest.raises(BadInput, match=says):
+def test_invalid_curves_are_refused(make, message):
+    with pytest.raises(BadInput, match=message):
         make()
 
 

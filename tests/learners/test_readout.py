@@ -13,7 +13,7 @@ from unlazy.learners.sources import FreshGradients, SampleGradients
 from unlazy.tasks.base import Batch
 
 
-def test_equals_ridge_regression_on_standardised_features():
+def test_equals_ridge_regression_on_standardized_features():
     with jax.enable_x64(True):
         net = small_init(m=10)(5, key=jax.random.key(0))
         # Mirrored neurons are copies: the penalty makes the solution unique all the same.

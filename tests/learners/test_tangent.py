@@ -105,8 +105,8 @@ def test_tangents_of_three_layers_follow_the_structure_of_their_layers():
 
 
 @pytest.mark.parametrize("name", slow_but_first(INITS))
-def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name):
-    """With weight decay: the same convex problem, λ‖δ‖² beside the mean of ½‖·‖² over n
+def test_gradient_descent_on_the_linearized_network_leads_to_the_ridge_solution(name):
+    """With weight decay: the same convex problem, λ‖δ‖² plus the mean of ½‖·‖² over n
     examples.
     """
     task, n, ridge = drawn(Products(), jax.random.key(0)), 20, 1.0
