@@ -69,7 +69,7 @@ TERMS = {
 #: Lines that keep a former name on purpose.
 KEPT = re.compile(
     r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|law|optimiser)"'
-    r"|\bcentred( : bool|: bool = False$|=)"  # a parameter of recursive feature machines
+    r"|\bcentred( : bool|: bool = False$|=)|self\.centred"  # a parameter of an estimator
 )
 FILES = sorted(
     path

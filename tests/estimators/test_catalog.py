@@ -22,7 +22,7 @@ def test_benchmarks_and_audits_use_the_same_class_for_a_method():
 def test_results_on_file_name_methods_of_the_catalog():
     assert set(json.loads((RESULTS / "uci.json").read_text())["accuracies"]) <= set(RANKING)
     for path in RESULTS.glob("audit-*.json"):
-        assert set(json.loads(path.read_text())["methods"]) <= set(AUDIT)
+        assert set(json.loads(path.read_text())["contenders"]) <= set(AUDIT)
 
 
 @pytest.mark.parametrize("name", METHODS)

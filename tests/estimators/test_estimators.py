@@ -376,7 +376,7 @@ def test_too_many_samples_report_required_memory_and_alternatives():
     x, y = table(load_iris)
     with pytest.raises(
         BadInput,
-        match=r"150 samples needs 0.00108 GB of memory, but 0.0001 GB may be used. solver='cg'",
+        match=r"150 samples needs 0.00108 GB of memory; the limit is 0.0001 GB. solver='cg'",
     ):
         e.NTKClassifier(memory=1e5, solver="exact").fit(x, y)
     with pytest.raises(BadInput, match="loss='ridge' with solver='cg'"):

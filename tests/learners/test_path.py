@@ -29,7 +29,7 @@ from unlazy.learners.path import drawn
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.networks.inits import TangentInit
 from unlazy.solvers.gradient_outer_product import recursive_fits
-from unlazy.solvers.policy import FEW
+from unlazy.solvers.policy import FACTORED_POINTS
 from unlazy.solvers.ridge import double_gram, fit_gram
 
 KEY = jax.random.key(7)
@@ -55,7 +55,7 @@ def test_all_learners_get_the_same_sample():
 
 
 @pytest.mark.parametrize("task", [TASK, HIDDEN], ids=["no basis", "in a basis"])
-@pytest.mark.parametrize("n", slow_but_first([60, FEW + 20]))
+@pytest.mark.parametrize("n", slow_but_first([60, FACTORED_POINTS + 20]))
 def test_kernel_ridge_is_scikit_learns(task, n):
     path = (0.01, 1.0, 30.0)
     trace = KernelRidge(RBF(0.7), path).fit(task.sampler, n, key=KEY)
@@ -75,9 +75,9 @@ def test_kernel_ridge_is_scikit_learns(task, n):
 
 
 def test_a_kernel_that_is_never_stored_gives_the_same_path():
-    stored = KernelRidge(Laplace(0.5), (0.1, 10.0)).fit(TASK.sampler, FEW + 20, key=KEY)
+    stored = KernelRidge(Laplace(0.5), (0.1, 10.0)).fit(TASK.sampler, FACTORED_POINTS + 20, key=KEY)
     recomputed = KernelRidge(Laplace(0.5), (0.1, 10.0), memory=1).fit(
-        TASK.sampler, FEW + 20, key=KEY
+        TASK.sampler, FACTORED_POINTS + 20, key=KEY
     )
     np.testing.assert_allclose(
         recomputed.models.coefficients,
@@ -87,7 +87,7 @@ def test_a_kernel_that_is_never_stored_gives_the_same_path():
 
 
 def test_a_ridge_below_single_precision_is_solved_in_double():
-    n = FEW + 30
+    n = FACTORED_POINTS + 30
     trace = KernelRidge(RBF(0.5), (1e-7,)).fit(TASK.sampler, n, key=KEY)
     x, _, y = scaled(TASK, n)
     with jax.enable_x64(True):

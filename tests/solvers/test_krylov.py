@@ -25,7 +25,7 @@ def test_a_krylov_path_is_the_exact_path(rank):
     assert rank == 80 or found.products <= 7
 
 
-def test_the_residual_it_tells_is_the_true_one():
+def test_the_reported_residual_is_the_true_one():
     K, y = problem()
     found = krylov_path(lambda v: K @ v, y, RIDGES, tolerance=1e-12, products=20)
     for alpha, ridge, told in zip(found.coefficients, RIDGES, found.residuals, strict=True):

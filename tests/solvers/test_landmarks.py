@@ -65,9 +65,7 @@ def test_the_ridge_is_chosen_by_points_that_are_held_out():
 
 
 def test_equal_points_are_held_out_together():
-    """Targets of pairs of equal points are noise: were one of a pair held out, the other would tell
-    its target.
-    """
+    """Targets of pairs are noise; if one of a pair were held out, the other would determine it."""
     pairs, noise = np.repeat(X, 2, axis=0), np.repeat(DRAW.standard_normal((300, 1)), 2, axis=0)
     assert np.nanmin(fit_landmarks(Laplace(0.5), pairs, noise)[1].errors) > 0.5
 
@@ -98,5 +96,5 @@ def test_they_are_chosen_for_many_points_where_the_memory_allows_it():
 
 
 def test_a_ridge_of_zero_is_refused():
-    with pytest.raises(BadInput, match="ridge must be a finite number > 0"):
+    with pytest.raises(BadInput, match="ridge must be finite and > 0"):
         fit_landmarks(RBF(0.3), X, Y, 0.0)

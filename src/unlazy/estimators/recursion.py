@@ -169,7 +169,7 @@ class _RecursiveFeatureMachine(KernelMachine):
             solve,
             self.iterations,
             weight=weight,
-            centred=bool(self.centred),
+            centered=bool(self.centred),
             diagonal=bool(self.diagonal),
         )
 
