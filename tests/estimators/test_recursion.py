@@ -28,7 +28,7 @@ def test_recursive_feature_machine_finds_a_single_index():
     assert machine.best_iteration_ > 0 and len(machine.held_out_errors_) == 5
 
 
-def test_a_metric_from_a_part_of_the_samples_serves_all_of_them():
+def test_a_metric_from_a_subset_is_used_for_all_samples():
     x = DRAW.standard_normal((500, 6))
     y = np.sin(2 * x[:, 0])
     part = e.RecursiveFeatureMachineRegressor(metric_samples=200, random_state=0).fit(

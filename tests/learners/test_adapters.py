@@ -47,7 +47,7 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimators_keep_the_contract(name, kind):
+def test_estimators_satisfy_the_contract(name, kind):
     learner = ScikitLearner(ESTIMATORS[name])
     if learner.suits(FAMILIES[kind].outputs):
         check_learner(learner, FAMILIES[kind], 80)
@@ -90,7 +90,7 @@ def test_the_key_sets_the_random_state():
 
 
 def test_classes_that_were_not_seen_are_never_chosen():
-    """Five examples of ten classes; and of one class alone."""
+    """Five examples of ten classes, and examples of one class."""
     task = Blobs().task(key=jax.random.key(0))
     for n in (5, 1):
         trace = ScikitLearner(LogisticRegression()).fit(task.sampler, n, key=KEY)
@@ -158,7 +158,7 @@ def test_invalid_estimators_are_refused(make, message):
         make()
 
 
-def test_estimators_that_do_not_say_what_they_are_are_taken_for_regressors():
+def test_estimators_without_tags_are_regressors():
     assert ScikitLearner(KMeans(2)).suits(Outputs("reals"))
     check_learner(ScikitLearner(DummyClassifier()), Halfspace(3), 30)
 
@@ -177,7 +177,7 @@ class Nearest(PlainLearner):
 
 
 class Mean(PlainLearner):
-    """The same, traced."""
+    """The same learner, traced."""
 
     def learn(self, x, y, *, key):
         return Predictor(lambda w, x: x @ w, x.T @ y / len(x))

@@ -38,17 +38,15 @@ LONG = "daniely2020/theorem2"
 ON_IMAGES = "shi2022/figures17-19: MNIST, usual start 0"
 
 
-def shape(thing):
-    """All but numbers, how many there are and how lines are broken: things of one shape run the
-    same code.
-    """
-    numbers = re.sub(r"[-+]?\d[\d.e+-]*", "#", re.sub(r"\s", "", repr(thing)))
+def shape(trial):
+    """Return a description without numbers; trials of equal shape run the same code."""
+    numbers = re.sub(r"[-+]?\d[\d.e+-]*", "#", re.sub(r"\s", "", repr(trial)))
     return re.sub(r"#(,#)+,?|#,(?=\))", "#", numbers)
 
 
 def classes(thing):
-    """Names of the classes that a thing is made of."""
-    return frozenset(re.findall(r"[A-Za-z]\w*(?=\()", repr(thing)))
+    """Return the names of the classes in a trial's description."""
+    return frozenset(re.findall(r"[A-Za-z]\w*(?=\()", repr(trial)))
 
 
 def on_images(name):
@@ -61,13 +59,13 @@ def cost(name):
 
 
 def one_of_each(kind, of):
-    """The cheapest trial of each value of `of`."""
+    """Return the cheapest trial for each value of `of`."""
     names = sorted((name for name in TRIALS if isinstance(TRIALS[name], kind)), key=cost)
     return sorted({of(TRIALS[name]): name for name in reversed(names)}.values())
 
 
 def learners_of_claims():
-    """One trial for each set of classes; `make test-slow` has one for each shape."""
+    """Return one trial per set of classes; `make test-slow` runs one per shape."""
     quick = {
         name
         for name in one_of_each(Trial, lambda trial: classes(trial.learner))
@@ -84,7 +82,7 @@ def learners_of_claims():
 
 
 @pytest.mark.parametrize("name", learners_of_claims())
-def test_learners_of_claims_keep_the_contract(name):
+def test_learners_of_claims_satisfy_the_contract(name):
     trial = TRIALS[name]
     check_learner(trial.learner, trial.family, trial.n)
 
@@ -102,7 +100,7 @@ LONG_INSTRUMENTS = ("Complexities", "SpreadVectors")
         for name in one_of_each(Measurement, lambda trial: type(trial.computation))
     ],
 )
-def test_instruments_of_claims_keep_the_contract(name):
+def test_computations_of_claims_satisfy_the_contract(name):
     check_computation(TRIALS[name].computation)
 
 

@@ -34,13 +34,13 @@ def halfspace_sampler(d=3):
 
 
 def start(learner, sampler, n):
-    """The initial network and sample that `fit` draws from KEY."""
+    """Return the initial network and sample that `fit` draws from KEY."""
     key_init, key_data, _ = jax.random.split(KEY, 3)
     return learner.init(sampler.dimension, key=key_init), sampler.draw(n, key_data)
 
 
 def plain_loop(net, sample, steps, update):
-    """Full-batch training, one Python step at a time."""
+    """Train on the full batch, one Python step at a time."""
     for _ in range(steps):
         net = update(net, sample)
     return net
@@ -119,7 +119,7 @@ def test_an_epoch_visits_every_example_once_in_a_new_order():
     sample = Batch(jnp.arange(12.0)[:, None], jnp.ones(12))
 
     def visited(first, last):
-        """The examples of steps first ≤ t < last, written down one step after the other."""
+        """Return the examples of steps first ≤ t < last in order."""
 
         def step(seen, answer, batch, t):
             return jax.lax.dynamic_update_slice_in_dim(seen, batch.x[:, 0], 4 * t, 0)
@@ -252,7 +252,7 @@ def test_adam_never_uses_the_coordinates_of_a_hidden_dictionary(fresh):
     full = Sampler(lambda n, key: task.sample(n, key=key), task.dimension)
     trace = fit(learner, task.sampler, 64)
     assert is_close(trace.models, fit(learner, full, 64).models, 1e-10)
-    assert trace.seen.x.shape == (64, 6), "what was seen is kept by coordinates all the same"
+    assert trace.seen.x.shape == (64, 6), "`seen` must be by coordinates"
 
 
 def test_fresh_data_make_one_pass_over_n_examples():

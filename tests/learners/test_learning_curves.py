@@ -32,7 +32,7 @@ TASK = FAMILY.task(key=jax.random.key(0))
         OnPrefixes.of(KernelRidge(NTK(), (0.1, 1.0)), (4, 30)),
     ],
 )
-def test_learners_on_prefixes_keep_the_contract(learner):
+def test_learners_on_prefixes_satisfy_the_contract(learner):
     check_learner(learner, Halfspace(6), 60)
     assert all(learner.examples_at(step, 60) == step for step in learner.recorded(60))
 
@@ -45,7 +45,7 @@ def test_the_grid_is_fine_and_ends_at_n():
 
 
 def test_each_prefix_is_its_own_regression():
-    """By solves of their own, with the kernel on raw inputs, and a ridge in units of k(x, x)."""
+    """Compare with separate solves on raw inputs, with a ridge in units of k(x, x)."""
     with jax.enable_x64(True):
         key = jax.random.key(1)
         learner = PrefixRidge(NTK(), 1e-2, sizes=(3, 20, 41))

@@ -312,6 +312,6 @@ def test_a_recursive_feature_machine_is_that_of_the_library_and_finds_the_direct
 @pytest.mark.parametrize(
     "change", [{"iterations": ()}, {"iterations": (2, 1)}, {"iterations": (-1,)}, {"ridge": 0.0}]
 )
-def test_a_recursive_feature_machine_refuses_what_it_cannot_run(change):
+def test_a_recursive_feature_machine_refuses_invalid_parameters(change):
     with pytest.raises(BadInput, match="must"):
         RecursiveFeatureMachine(**change)

@@ -34,7 +34,7 @@ def test_equals_ridge_regression_on_standardized_features():
 @pytest.mark.parametrize("bias", [-50.0, 50.0])
 @pytest.mark.parametrize("n", [100, 50_000])
 def test_a_neuron_that_is_constant_on_the_sample_gets_no_weight(bias, n):
-    """Compiled, the mean of n ones need not be one: its rounding must not pass for a feature."""
+    """The compiled mean of n ones may differ from one by rounding, which is no feature."""
     net = small_init(m=3)(5, key=jax.random.key(0))
     net = net.put({"b": net.b.at[0].set(bias)})
     x, y = Halfspace(5).task(key=jax.random.key(1)).sample(n, key=jax.random.key(2))

@@ -69,7 +69,7 @@ def test_samples_stay_within_the_tolerance(population):
     assert examples_needed(0.1) == oracle.examples == pytest.approx(2 * np.log(2e9) / 0.01, abs=1)
 
 
-def test_shares_are_those_of_independent_draws():
+def test_frequencies_are_those_of_independent_draws():
     weight = jnp.array([0.1, 0.0, 0.3, 0.6])
     found = np.mean([frequencies(jax.random.key(seed), weight, 500) for seed in range(20)], axis=0)
     np.testing.assert_allclose(found, weight, atol=0.02)
@@ -78,7 +78,7 @@ def test_shares_are_those_of_independent_draws():
 
 @pytest.mark.parametrize(("answer", "given"), [(0.59, True), (0.61, False)])
 def test_an_answer_outside_the_tolerance_is_none(answer, given):
-    """And takes all answers of the same question with it."""
+    """All answers of the same query become NaN."""
     truth, found = (
         {"a": jnp.array([0.5]), "b": jnp.array([2.0])},
         {"a": jnp.array([answer]), "b": jnp.array([2.0])},
@@ -283,7 +283,7 @@ def test_sampled_gradients_are_near_the_honest_ones():
 
 
 def test_queries_are_counted_by_stage_and_step():
-    """Only coordinates that can have a slope are asked for: 6 of 9 dimensions, 6 neurons."""
+    """Only coordinates with a nonzero derivative are queried: 6 of 9 dimensions, 6 neurons."""
     stages = (Descent({"w": 1.0}, steps=1, full_decay=("w",), spread=0.5), Descent(RATES, steps=4))
     learner = GradientDescent(INIT, stages, record=(0, 1, 3), source=QueryGradients.of(0.1))
     _, trace = fitted(learner)
@@ -326,7 +326,7 @@ def test_a_wrong_answer_makes_the_trial_diverge_in_the_engine():
     assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
 
 
-def test_the_engine_agrees_with_a_fit_on_its_own():
+def test_the_engine_agrees_with_a_direct_fit():
     trial = Trial(
         FAMILY, learner_of(QueryGradients.of(0.05, "adversarial")), 64, 10, (PopulationAccuracy(),)
     )

@@ -39,7 +39,7 @@ INITS = {
 
 @pytest.mark.parametrize("name", slow_but_first(INITS))
 @pytest.mark.parametrize("kind", [TangentRidge, LastLayerRidge])
-def test_they_keep_the_contract(kind, name):
+def test_learners_satisfy_the_contract(kind, name):
     check_learner(kind(INITS[name], (0.1, 1.0)), Products(), 40)
     check_learner(kind(INITS[name], (0.1, 1.0)), Halfspace(5), 40)
 

@@ -55,7 +55,7 @@ def test_the_network_keeps_its_scale_from_layer_to_layer():
 
 
 @pytest.mark.parametrize("classes", slow_but_first([2, 10]))
-def test_it_keeps_the_contract_and_learns_images(classes):
+def test_training_satisfies_the_contract_and_learns_images(classes):
     family = Blobs(side=8, classes=classes)
     check_learner(learner(steps=3), family, 60)
     trials = [Trial(family, learner(), 500, seed, (Performance(1000),)) for seed in (0, 1)]

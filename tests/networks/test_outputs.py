@@ -213,7 +213,7 @@ def test_one_output_has_no_axis():
         (lambda: residual()(3, key=KEY).get(("c",)), "no parameter group named 'c'"),
         (lambda: example_losses("squared", jnp.ones((3, 2)), jnp.ones(3)), "Scores have the shape"),
         (lambda: example_losses("softmax", jnp.ones(3), jnp.ones(3)), "one output for each class"),
-        (lambda: classes_weighted_with_outputs(), "Class weights need labels that are signs"),
+        (lambda: classes_weighted_with_outputs(), "class_weighted requires labels ±1"),
     ],
 )
 def test_bad_input_is_refused(make, message):

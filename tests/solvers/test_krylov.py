@@ -16,7 +16,7 @@ def problem(n=80, rank=80, seed=0):
 
 @pytest.mark.parametrize("rank", [80, 5])
 def test_a_krylov_path_is_the_exact_path(rank):
-    """Also where K has few directions, and the Krylov space is exhausted early."""
+    """Also if K has low rank and the Krylov space is exhausted early."""
     K, y = problem(rank=rank)
     found = krylov_path(lambda v: K @ v, y, RIDGES, tolerance=1e-10)
     np.testing.assert_allclose(

@@ -20,7 +20,7 @@ ON_FEATURES = pytest.mark.parametrize("route", ["gram", "features"])
 
 
 def fit(route, x, y, ridges, **options):
-    """Coefficients of features either way."""
+    """Return the coefficients of features by either route."""
     if route == "features":
         return fit_features(x, y, ridges, **options)
     found = fit_gram(x @ x.T, y, ridges, **options)

@@ -51,7 +51,7 @@ def test_double_precision_if_single_precision_cannot_factorize():
         fit_factored(RBF(0.1), np.repeat(X[:50], 2, axis=0), Y[:100], 0.0)
 
 
-def test_the_policy_hands_over_at_its_number_of_points(monkeypatch):
+def test_the_policy_switches_at_its_number_of_points(monkeypatch):
     monkeypatch.setattr(policy, "DECOMPOSED", 100)
     few = policy.fit_stored(Laplace(0.5), X[:100], Y[:100])
     many = policy.fit_stored(Laplace(0.5), X[:101], Y[:101])
@@ -59,7 +59,7 @@ def test_the_policy_hands_over_at_its_number_of_points(monkeypatch):
     assert policy.exact_bytes(101) < policy.exact_bytes(100)
 
 
-def test_a_quick_fit_takes_the_ridge_of_a_part(monkeypatch):
+def test_a_quick_fit_uses_the_ridge_of_a_subset(monkeypatch):
     monkeypatch.setattr(single, "QUICK_POINTS", 100)
     found = fit_factored(Laplace(0.5), X, Y, quick=True)
     exact = fit_gram(double_gram(Laplace(0.5), X), Y, found.ridge)

@@ -285,7 +285,7 @@ def test_data_without_a_circuit_have_no_population():
 
 @pytest.mark.parametrize("source", ["sample", "weighted sample"])
 def test_prefixes_learned_at_once_are_those_learned_one_by_one(source):
-    """Also where a prefix ends within a word, or has labels that are swapped."""
+    """Also if a prefix ends within a packed word, or its labels are negated."""
     task, key = BiasedParity(8, 3, 0.3).task(key=jax.random.key(0)), jax.random.key(1)
     learner = Layerwise(margin=0.1, k=K, rate="scaled", source=source, precision=64)
     sizes = (40, 100, 1000)

@@ -32,7 +32,7 @@ def test_the_tree_network_is_a_tree_of_gates():
     assert jax.grad(hard_tanh)(1.0) == 0 and LayerDescent(0, margin=0.1, steps=7).length(3) == 7
 
 
-def test_learners_keep_the_contract_and_learn():
+def test_learners_satisfy_the_contract_and_learn():
     # End-to-end training of the tree is checked with the arms of the claims.
     learner = Layerwise(margin=(2 / 3) ** 3, rate="scaled", precision=64)
     check_learner(learner, GenerativeCircuits(8), 2000)
