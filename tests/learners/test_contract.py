@@ -44,7 +44,7 @@ def shape(trial):
     return re.sub(r"#(,#)+,?|#,(?=\))", "#", numbers)
 
 
-def classes(thing):
+def classes(trial):
     """Return the names of the classes in a trial's description."""
     return frozenset(re.findall(r"[A-Za-z]\w*(?=\()", repr(trial)))
 
