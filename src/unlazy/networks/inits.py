@@ -92,7 +92,7 @@ class TernaryInit(Init):
     def __check_init__(self) -> None:
         require(
             isinstance(self.neurons, int) and self.neurons > 0 and self.neurons % 2 == 0,
-            f"neurons must be an even positive integer, got {self.neurons!r}.",
+            f"neurons must be even and positive, got {self.neurons!r}.",
         )
         require_whole("k", self.k, "bits")
 
