@@ -1,4 +1,4 @@
-"""One definition of each method: audits, rankings and contests take theirs from it."""
+"""Audits, rankings and benchmarks use the same definition of each method."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from unlazy.learners.catalog import LEARNERS
 RESULTS = Path(__file__).parents[2] / "results" / "tables"
 
 
-def test_contests_and_audits_take_one_class_for_one_method():
+def test_benchmarks_and_audits_use_the_same_class_for_a_method():
     for learner in ("random-forest", "gradient-boosting"):
         method = METHODS[learner.replace("-", " ")]
         for kind, made in (("classification", "estimator"), ("regression", "regressor")):
@@ -22,7 +22,7 @@ def test_contests_and_audits_take_one_class_for_one_method():
 def test_results_on_file_name_methods_of_the_catalog():
     assert set(json.loads((RESULTS / "uci.json").read_text())["accuracies"]) <= set(RANKING)
     for path in RESULTS.glob("audit-*.json"):
-        assert set(json.loads(path.read_text())["methods"]) <= set(AUDIT)
+        assert set(json.loads(path.read_text())["contenders"]) <= set(AUDIT)
 
 
 @pytest.mark.parametrize("name", METHODS)

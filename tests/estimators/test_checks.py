@@ -1,4 +1,4 @@
-"""scikit-learn's contract, on every estimator."""
+"""scikit-learn's estimator checks on every estimator."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -15,7 +15,7 @@ NET = {
     "early_stopping": False,
     "ensemble": 1,
 }
-#: One solved at once, and one trained.
+#: One with a direct solution, and one trained.
 ESTIMATORS = [e.KernelRidgeRegressor(), e.TwoLayerClassifier(**NET)]
 #: The others share the code of their fits and predictions with one of these.
 VARIANTS = [

@@ -1,4 +1,4 @@
-"""Held-out choices and ensembles of networks."""
+"""Held-out selection and ensembles of networks."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def test_rows_are_distinct_with_their_weights_added():
         np.testing.assert_array_equal(a, b)
 
 
-def test_parts_are_apart_and_hold_every_class():
+def test_parts_are_disjoint_and_contain_every_class():
     y = np.eye(3)[np.arange(100) % 3]
     rows = DistinctRows(DRAW.standard_normal((100, 2)), y, np.ones(100))
     parts = rows.parts(0)
@@ -26,7 +26,7 @@ def test_parts_are_apart_and_hold_every_class():
     assert all(6 <= count <= 7 for part in parts for count in y[part].sum(axis=0))
 
 
-def test_confidence_is_not_held_against_scores_and_is_found():
+def test_losses_are_compared_after_calibration():
     score = DRAW.standard_normal((1, 4000, 1))
     y = np.where(DRAW.random((1, 4000, 1)) < 1 / (1 + np.exp(-score)), 1.0, -1.0)
     for factor in (0.5, 3.0):
@@ -40,7 +40,7 @@ def test_confidence_is_not_held_against_scores_and_is_found():
     )
 
 
-def test_held_out_rows_choose_a_strong_penalty_for_noise_and_a_weak_one_for_a_rule():
+def test_held_out_rows_select_a_strong_penalty_for_noise_and_a_weak_one_for_signal():
     x = DRAW.standard_normal((120, 12))
     noise = e.TwoLayerRegressor(**SHORT).fit(x, DRAW.standard_normal(120))
     rule = e.TwoLayerRegressor(**SHORT).fit(x, x[:, 0] - x[:, 1])
@@ -52,7 +52,7 @@ def test_held_out_rows_choose_a_strong_penalty_for_noise_and_a_weak_one_for_a_ru
     assert np.std(noise.predict(x)) < 0.7
 
 
-def test_weights_are_repetitions_to_the_last_bit():
+def test_integer_weights_equal_repetitions_exactly():
     x, weight = DRAW.standard_normal((60, 3)), DRAW.integers(1, 4, 60)
     y = x[:, 0] > 0
     weighted = e.TwoLayerClassifier(**SHORT).fit(x, y, sample_weight=weight)

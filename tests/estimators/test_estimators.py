@@ -1,4 +1,4 @@
-"""Estimators against oracles, on small real tables, and on input that is wrong."""
+"""Estimators against reference solutions, on small real tables, and on invalid input."""
 
 import warnings
 
@@ -55,7 +55,7 @@ def table(load):
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_linear_kernel_is_scikit_learns_ridge(fit_intercept):
-    """With the intercept: not penalised, as in `Ridge`; its `KernelRidge` has none."""
+    """The intercept is not penalized, as in `Ridge`; scikit-learn's `KernelRidge` has none."""
     x, y = table(load_diabetes)
     weight = DRAW.uniform(0.5, 2, len(x))
     ours = e.KernelRidgeRegressor(kernel="linear", ridge=3.0, fit_intercept=fit_intercept).fit(
@@ -81,8 +81,8 @@ def test_named_kernels_are_those_of_scikit_learn(name):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_names_mean_what_they_mean_everywhere(name):
-    """Except for the bandwidth, which follows the number of columns."""
+def test_named_kernels_are_those_of_the_catalog(name):
+    """Except for the bandwidth, which depends on the number of columns."""
     x, y = table(load_diabetes)
     kernel = {"rbf": RBF(0.1), "laplace": Laplace(0.1**0.5)}.get(name, KERNELS[name].value)
     assert e.KernelRidgeRegressor(kernel=name).fit(x, y).kernel_ == kernel
@@ -94,7 +94,7 @@ def test_names_mean_what_they_mean_everywhere(name):
     )
 
 
-def test_the_tangent_kernel_by_name_is_the_estimator_of_its_own():
+def test_the_ntk_by_name_equals_the_ntk_estimator():
     x, y = table(load_iris)
     own, named = e.NTKClassifier().fit(x, y), e.KernelRidgeClassifier(kernel="ntk").fit(x, y)
     np.testing.assert_array_equal(own.decision_function(x), named.decision_function(x))
@@ -125,10 +125,7 @@ def test_hinge_is_the_support_vector_machine():
     ),
 )
 def test_random_features_approach_their_kernel(kind, limit):
-    """The scale of the features, too: ridges mean the same for both.
-
-    The last bias of a wide network is an intercept.
-    """
+    """Features have the scale of the kernel, without the last bias, which is an intercept."""
     x = DRAW.standard_normal((6, 3))
     with jax.enable_x64(True):
         K = np.asarray(gram(limit, x)) - (0.0 if kind == "fourier" else 0.3)
@@ -158,7 +155,7 @@ def test_random_feature_regression_approaches_kernel_regression():
 
 
 @pytest.mark.slow
-def test_gradient_flow_of_the_linearised_network_is_tangent_kernel_regression():
+def test_gradient_flow_of_the_linearized_network_is_tangent_kernel_regression():
     """Many small steps from zero interpolate as the kernel of the same finite network does, without
     ridge and intercept.
     """
@@ -225,12 +222,12 @@ def test_a_committee_is_the_mean_of_its_members():
     ids=lambda machine: type(machine).__name__,
 )
 @pytest.mark.parametrize(
-    ("load", "least"),
+    ("load", "min_score"),
     slow_but_first([(load_iris, 0.9), (load_wine, 0.92), (load_breast_cancer, 0.9)]),
 )
-def test_classifiers_on_real_tables(machine, load, least):
+def test_classifiers_on_real_tables(machine, load, min_score):
     x, y = table(load)
-    assert cross_val_score(machine, x, y, cv=2).mean() > least
+    assert cross_val_score(machine, x, y, cv=2).mean() > min_score
 
 
 @pytest.mark.parametrize(
@@ -279,7 +276,7 @@ def test_kernel_objects_survive_cloning_and_search():
 
 
 def test_probabilities_are_calibrated_as_trained():
-    """On labels that are coins of known bias the network says the bias."""
+    """Labels with P(y = 1) = 0.8, independent of x, are predicted with that probability."""
     x = DRAW.standard_normal((600, 2))
     y = DRAW.random(600) < 0.8
     machine = e.TwoLayerClassifier(**NET | {"weight_decay": 0.1}).fit(x, y)
@@ -288,7 +285,7 @@ def test_probabilities_are_calibrated_as_trained():
 
 
 def test_weights_of_networks_move_the_fit():
-    """Half of the samples say 1, half say 0, at the same places: the weighted mean is learned."""
+    """If each input has labels 0 and 1, the prediction is their weighted mean."""
     x = np.repeat(DRAW.standard_normal((60, 2)), 2, axis=0)
     y = np.tile([0.0, 1.0], 60)
     weight = np.tile([1.0, 3.0], 60)
@@ -339,13 +336,13 @@ def test_constant_columns_and_duplicated_samples(kind):
         and "Conjugate" not in kind.__name__
         and "RandomFeature" not in kind.__name__
     ):
-        # Those see the norm of an input, of which nothing but the constant is left.
+        # These depend on the norm of an input, which the constant column dominates.
         assert machine.score(x, y) > 0.6
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_numbers_that_are_none_are_refused(kind, bad):
+def test_nan_and_infinity_are_refused(kind, bad):
     x, y = np.ones((6, 2)), np.array([0, 1] * 3)
     x[3, 1] = bad
     with pytest.raises(ValueError, match=r"NaN|infinity"):
@@ -354,13 +351,13 @@ def test_numbers_that_are_none_are_refused(kind, bad):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.__name__.endswith("Classifier")])
 def test_one_class_is_refused(kind):
-    with pytest.raises(BadInput, match="at least 2 classes, but all are of class"):
+    with pytest.raises(BadInput, match="at least 2 classes, got only class"):
         kind().fit(np.ones((4, 2)), ["a"] * 4)
     with pytest.raises(ValueError, match="1d array"):
         kind().fit(np.ones((4, 2)), np.ones((4, 2)))
 
 
-def test_single_precision_is_no_obstacle():
+def test_float32_inputs_are_fitted_in_double_precision():
     """Near-duplicates make this Gram matrix indefinite in single precision; the fit is that of
     double precision.
     """
@@ -375,11 +372,11 @@ def test_single_precision_is_no_obstacle():
     assert np.max(np.abs(single.predict(x) - y)) < 1e-3
 
 
-def test_too_many_samples_say_what_they_need_and_what_fits():
+def test_too_many_samples_report_required_memory_and_alternatives():
     x, y = table(load_iris)
     with pytest.raises(
         BadInput,
-        match=r"150 samples needs 0.00108 GB of memory, but 0.0001 GB may be used. solver='cg'",
+        match=r"150 samples needs 0.00108 GB of memory; the limit is 0.0001 GB. solver='cg'",
     ):
         e.NTKClassifier(memory=1e5, solver="exact").fit(x, y)
     with pytest.raises(BadInput, match="loss='ridge' with solver='cg'"):
@@ -396,14 +393,14 @@ def test_too_many_samples_say_what_they_need_and_what_fits():
 
 def test_conjugate_gradients_that_do_not_converge_warn():
     x = np.repeat(DRAW.standard_normal((50, 2)), 2, axis=0) + 1e-6 * DRAW.standard_normal((100, 2))
-    with pytest.warns(ConvergenceWarning, match="greater ridge"):
+    with pytest.warns(ConvergenceWarning, match="larger ridge"):
         e.KernelRidgeRegressor(solver="cg", ridge=1e-13, kernel="rbf", gamma=0.01).fit(
             x, DRAW.standard_normal(100)
         )
 
 
 @pytest.mark.parametrize(
-    ("machine", "says"),
+    ("machine", "message"),
     [
         (e.KernelRidgeRegressor(kernel="rfb"), "Did you mean 'rbf'"),
         (e.KernelRidgeRegressor(ridge="lo"), "Did you mean 'loo'"),
@@ -430,7 +427,7 @@ def test_conjugate_gradients_that_do_not_converge_warn():
         (e.RecursiveFeatureMachineRegressor(metric_samples=1), "metric_samples must be"),
         (e.TwoLayerRegressor(trained="last"), "no choice of trained layers"),
         (e.TwoLayerRegressor(activation="tahn"), "Did you mean 'tanh'"),
-        (e.TwoLayerRegressor(optimizer="adamw"), "optimiser must be"),
+        (e.TwoLayerRegressor(optimizer="adamw"), "optimizer must be"),
         (
             e.TwoLayerRegressor(**NET | {"optimizer": "sgd", "learning_rate": 1e6}),
             "Training diverged",
@@ -438,9 +435,9 @@ def test_conjugate_gradients_that_do_not_converge_warn():
     ],
     ids=repr,
 )
-def test_bad_parameters_are_refused(machine, says):
+def test_bad_parameters_are_refused(machine, message):
     x, y = table(load_iris)
-    with pytest.raises(BadInput, match=says):
+    with pytest.raises(BadInput, match=message):
         machine.fit(x, y)
 
 

@@ -1,4 +1,4 @@
-"""Data that come in parts: networks that go on from where they are."""
+"""`partial_fit`: training that continues from the present networks."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from unlazy.estimators import (
     TwoLayerRegressor,
 )
 
-SMALL = {"width": 32, "batch_size": 32, "ensemble": 2, "random_state": 0}
+OPTIONS = {"width": 32, "batch_size": 32, "ensemble": 2, "random_state": 0}
 
 
 def parts(count=40, rows=128, kinds=2):
@@ -28,31 +28,31 @@ def parts(count=40, rows=128, kinds=2):
     "estimator", slow_but_first([TwoLayerClassifier, ThreeLayerResNetClassifier])
 )
 def test_a_classifier_learns_from_parts(estimator, kinds):
-    network = estimator(**SMALL, learning_rate=0.01)
+    network = estimator(**OPTIONS, learning_rate=0.01)
     *seen, (x, y) = parts(kinds=kinds)
-    right = []
-    for place, (part_x, part_y) in enumerate(seen):
-        network.partial_fit(part_x, part_y, classes=range(kinds) if place == 0 else None)
-        right.append(np.mean(network.predict(x) == y))
-    assert right[-1] > 0.93 and right[-1] > right[0] + 0.05
+    accuracy = []
+    for index, (part_x, part_y) in enumerate(seen):
+        network.partial_fit(part_x, part_y, classes=range(kinds) if index == 0 else None)
+        accuracy.append(np.mean(network.predict(x) == y))
+    assert accuracy[-1] > 0.93 and accuracy[-1] > accuracy[0] + 0.05
     assert network.steps_ == 4 * len(seen) and np.allclose(network.predict_proba(x).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("estimator", slow_but_first([TwoLayerRegressor, DeepMLPRegressor]))
 def test_a_regressor_learns_from_parts(estimator):
-    network = estimator(**SMALL, learning_rate=0.01)
+    network = estimator(**OPTIONS, learning_rate=0.01)
     *seen, (x, _) = parts()
     for part, _ in seen:
         network.partial_fit(part, 100 + 10 * part[:, 0])
     assert network.score(x, 100 + 10 * x[:, 0]) > 0.95
 
 
-def test_it_goes_on_from_a_fit_and_the_same_way_each_time():
+def test_partial_fit_continues_a_fit_and_is_reproducible():
     (x, y), (more_x, more_y), *_ = parts(3)
-    found = []
+    scores = []
     for _ in range(2):
         network = TwoLayerClassifier(
-            **SMALL,
+            **OPTIONS,
             learning_rate=0.01,
             weight_decay=0.0,
             min_steps=20,
@@ -61,19 +61,19 @@ def test_it_goes_on_from_a_fit_and_the_same_way_each_time():
         )
         before = network.fit(x, y).decision_function(x)
         network.partial_fit(more_x, more_y)
-        found.append(network.decision_function(x))
-    assert np.array_equal(found[0], found[1]) and not np.array_equal(found[0], before)
-    assert np.corrcoef(found[0], before)[0, 1] > 0.9, "one step does not begin anew"
+        scores.append(network.decision_function(x))
+    assert np.array_equal(scores[0], scores[1]) and not np.array_equal(scores[0], before)
+    assert np.corrcoef(scores[0], before)[0, 1] > 0.9, "partial_fit must not restart"
 
 
-def test_what_does_not_fit_is_refused():
+def test_inconsistent_calls_are_refused():
     ((x, y),) = parts(1)
-    with pytest.raises(BadInput, match="must name all labels"):
-        TwoLayerClassifier(**SMALL).partial_fit(x, y)
-    network = TwoLayerClassifier(**SMALL).partial_fit(x[:1], y[:1], classes=[0, 1])
-    with pytest.raises(BadInput, match="are not among the classes"):
+    with pytest.raises(BadInput, match="must list all labels"):
+        TwoLayerClassifier(**OPTIONS).partial_fit(x, y)
+    network = TwoLayerClassifier(**OPTIONS).partial_fit(x[:1], y[:1], classes=[0, 1])
+    with pytest.raises(BadInput, match="are not in"):
         network.partial_fit(x, y + 5)
-    with pytest.raises(BadInput, match="since the first call"):
+    with pytest.raises(BadInput, match=r"classes must be \[0, 1\] as in the first call"):
         network.partial_fit(x, y, classes=[0, 1, 2])
-    with pytest.raises(BadInput, match="2 now"):
-        TwoLayerRegressor(**SMALL).partial_fit(x, x[:, 0]).partial_fit(x, x[:, :2])
+    with pytest.raises(BadInput, match="1 targets as in the first call, got 2"):
+        TwoLayerRegressor(**OPTIONS).partial_fit(x, x[:, 0]).partial_fit(x, x[:, :2])

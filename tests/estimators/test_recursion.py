@@ -1,6 +1,4 @@
-"""Recursive feature machines as estimators: what the metric finds, and which samples choose the
-iteration.
-"""
+"""Recursive feature machines: the learned metric and the selection of the iteration."""
 
 import numpy as np
 import pytest
@@ -30,7 +28,7 @@ def test_recursive_feature_machine_finds_a_single_index():
     assert machine.best_iteration_ > 0 and len(machine.held_out_errors_) == 5
 
 
-def test_a_metric_from_a_part_of_the_samples_serves_all_of_them():
+def test_a_metric_from_a_subset_is_used_for_all_samples():
     x = DRAW.standard_normal((500, 6))
     y = np.sin(2 * x[:, 0])
     part = e.RecursiveFeatureMachineRegressor(metric_samples=200, random_state=0).fit(
@@ -41,7 +39,7 @@ def test_a_metric_from_a_part_of_the_samples_serves_all_of_them():
     assert part.score(x[400:], y[400:]) > plain.score(x[400:], y[400:])
 
 
-def test_a_diagonal_metric_is_diagonal_and_a_centred_one_leaves_a_linear_trend_out():
+def test_a_diagonal_metric_is_diagonal_and_a_centered_one_ignores_a_linear_trend():
     x = DRAW.standard_normal((200, 3))
     diagonal = (
         e.RecursiveFeatureMachineRegressor(diagonal=True, ridge=0.1)
@@ -50,22 +48,22 @@ def test_a_diagonal_metric_is_diagonal_and_a_centred_one_leaves_a_linear_trend_o
     )
     np.testing.assert_array_equal(diagonal, np.diag(np.diag(diagonal)))
     y = 3 * x[:, 2] + np.sin(2 * x[:, 0])
-    for centred, strongest in ((False, 2), (True, 0)):
+    for center, strongest in ((False, 2), (True, 0)):
         metric = (
-            e.RecursiveFeatureMachineRegressor(centred=centred, iterations=1, ridge=0.1)
+            e.RecursiveFeatureMachineRegressor(centred=center, iterations=1, ridge=0.1)
             .fit(x, y)
             .metric_
         )
         assert np.argmax(np.diag(metric)) == strongest
 
 
-def test_samples_that_the_metric_leaves_over_choose_the_iteration():
+def test_samples_not_used_for_the_metric_select_the_iteration():
     x = DRAW.standard_normal((900, 6))
     y = np.sign(x[:, 0] * x[:, 1])
     machine = e.RecursiveFeatureMachineClassifier(metric_samples=400, random_state=0).fit(x, y)
     errors = machine.held_out_errors_
     assert len(errors) == 5 and machine.best_iteration_ == np.argmin(errors) > 0
-    # The same by hand: fits to the samples of the metric alone, errors on those left over.
+    # Computed directly: a fit to the samples of the metric, errors on the others.
     order = np.random.RandomState(0).permutation(900)
     some, rest = np.sort(order[:400]), order[400:]
     plain = e.KernelRidgeClassifier(kernel="laplace").fit(x[some], y[some])
@@ -76,7 +74,7 @@ def test_samples_that_the_metric_leaves_over_choose_the_iteration():
 
 
 def test_copies_of_the_metrics_samples_are_not_held_out(monkeypatch):
-    monkeypatch.setattr(recursion, "FEW", 50)
+    monkeypatch.setattr(recursion, "MANY", 50)
     x = np.tile(DRAW.standard_normal((120, 3)), (4, 1))
     machine = e.RecursiveFeatureMachineRegressor(metric_samples=300, random_state=0)
     monkeypatch.setattr(type(machine), "_best_on", lambda *_: pytest.fail("a copy was held out"))
@@ -84,7 +82,7 @@ def test_copies_of_the_metrics_samples_are_not_held_out(monkeypatch):
     assert machine.held_out_errors_ is not None
 
 
-def test_noise_is_no_reason_to_learn_features():
+def test_no_metric_is_selected_on_noise():
     x = DRAW.standard_normal((1500, 5))
     machine = e.RecursiveFeatureMachineRegressor(metric_samples=800, random_state=0).fit(
         x, DRAW.standard_normal(1500)

@@ -1,4 +1,4 @@
-"""Kernels by name, and what a kernel says of itself."""
+"""Kernels by name, and their metadata."""
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.kernel import KernelRidge
 
 
-def test_a_name_with_other_numbers():
+def test_a_name_with_other_parameters():
     assert kernel_named("rbf", gamma=2.0) == RBF(2.0)
     assert kernel_named("ntk", depth=3, activation="erf") == NTK(3, "erf", 2.0, 0.1)
     assert kernel_named("polynomial") == Polynomial(3)
     with pytest.raises(BadInput, match=r"no kernel named 'rfb'. Did you mean 'rbf'"):
         kernel_named("rfb")
     with pytest.raises(
-        BadInput, match=r"no number of the kernel rbf named 'gama'. Did you mean 'gamma'"
+        BadInput, match=r"no parameter of the kernel rbf named 'gama'. Did you mean 'gamma'"
     ):
         kernel_named("rbf", gama=1.0)
     with pytest.raises(BadInput, match="gamma must be"):
@@ -41,8 +41,8 @@ def test_every_named_kernel_is_one_and_has_its_learner(name):
     [RBF(0.5), Polynomial(3), NTK(1, "relu", 2.0, 0.1), NTK(2, "relu", 2.0, 0.1), NNGP(1)],
     ids=repr,
 )
-def test_neighbours_are_other_kernels_of_the_same_kind(kernel):
-    others = kernel.neighbours()
+def test_neighbors_are_other_kernels_of_the_same_kind(kernel):
+    others = kernel.neighbors()
     assert len({repr(other) for other in [kernel, *others]}) == len(others) + 1 > 5
     assert all(type(other) is type(kernel) for other in others)
 
@@ -50,12 +50,11 @@ def test_neighbours_are_other_kernels_of_the_same_kind(kernel):
 @pytest.mark.parametrize(
     "kernel", [Linear(), ArcCosine(1), ArcSine(), Polynomial(2, 0.0)], ids=repr
 )
-def test_kernels_that_are_alone(kernel):
-    """Among them a polynomial of one degree alone, whose neighbours would be other monomials."""
-    assert not kernel.neighbours()
+def test_kernels_without_neighbors(kernel):
+    assert not kernel.neighbors()
 
 
-def test_kernels_that_divide_by_the_dimension_ask_for_greater_inputs():
+def test_kernels_that_divide_by_the_dimension_have_a_larger_input_scale():
     for kernel in (NNGP(), NTK(), ResidualNTK()):
         assert kernel.input_scale(9) == 3.0
         x = np.random.default_rng(0).standard_normal((5, 9))

@@ -1,4 +1,4 @@
-"""Feature maps against the kernels that they approach."""
+"""Feature maps against their limit kernels."""
 
 import math
 
@@ -20,7 +20,7 @@ SCALES = math.sqrt(W / D), math.sqrt(B)
 
 
 def errors_of(make, limit, factor=1.0, plus=0.0):
-    """Greatest errors, relative to the greatest entry, with few and with many neurons."""
+    """Return maximum errors, relative to the largest entry, for few and for many neurons."""
     with jax.enable_x64(True):
         x = np.asarray(jax.random.normal(jax.random.key(1), (6, D)))
         K = np.asarray(gram(limit, x))
@@ -83,7 +83,7 @@ def test_the_draw_is_the_same_in_both_precisions():
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
         (lambda: RandomFeatures("rely"), "Did you mean 'relu'"),
         (lambda: RandomGradients("fourier"), "no kind of random features named 'fourier'"),
@@ -92,6 +92,6 @@ def test_the_draw_is_the_same_in_both_precisions():
         (lambda: RandomFeatures(bias=-1.0), "bias must be"),
     ],
 )
-def test_bad_input_is_refused(make, says):
-    with pytest.raises(BadInput, match=says):
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(BadInput, match=message):
         make()

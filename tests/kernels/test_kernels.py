@@ -81,7 +81,7 @@ def directly(kernel, x, z):
 
 @PRECISIONS
 def test_gram_by_blocks_is_the_kernel(kernel, dtype):
-    """Also: it is symmetric, definite and blind to rotations."""
+    """It is also symmetric, positive semidefinite and invariant under rotations."""
     turn = jnp.linalg.qr(points(4, seed=5))[0].astype(dtype)
     x = points(23).astype(dtype)
     whole, cross, diagonal, traced = directly(kernel, x, x @ turn)
@@ -182,7 +182,7 @@ def test_piecewise_linear_relu_is_relu():
 
 
 class Deep(Network):
-    """A fully connected network of any depth in NTK parametrisation."""
+    """A fully connected network of any depth in NTK parametrization."""
 
     weights: list
     biases: list
@@ -312,7 +312,7 @@ def test_conjugate_gram_is_the_product_of_hidden_layers():
     np.testing.assert_allclose(
         gram(Conjugate(network), x, block=4), network.hidden(x) @ network.hidden(x).T, rtol=1e-9
     )
-    with pytest.raises(BadInput, match="`hidden`, which Linearized lacks"):
+    with pytest.raises(BadInput, match="method `hidden`, got Linearized"):
         gram(Conjugate(TangentInit(small_init(m=5))(4, key=jax.random.key(3))), x)
 
 
@@ -352,10 +352,10 @@ def test_bad_input_is_refused(make):
         make()
 
 
-def test_errors_name_what_is_wrong():
+def test_error_messages():
     with pytest.raises(BadInput, match=r"no activation named 'rely'\. Did you mean 'relu'"):
         NTK(1, "rely")
-    with pytest.raises(BadInput, match="1 of its 3 rows hold NaN"):
+    with pytest.raises(BadInput, match="1 of its 3 rows contain NaN"):
         gram(Linear(), points(3).at[1, 2].set(jnp.nan))
 
 
@@ -368,7 +368,7 @@ def test_float_fields_may_differ_within_one_program():
     np.testing.assert_allclose(stacked[1], NTK(1, "relu", 2.0)(x, x), rtol=1e-12)
 
 
-def test_a_kernel_of_ones_own():
+def test_a_user_defined_kernel():
     class Cosine(Kernel):
         def __call__(self, x, z):
             return jnp.cos(x[:, :1] - z[None, :, 0])

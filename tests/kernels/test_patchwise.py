@@ -1,6 +1,4 @@
-"""Fixed features on pictures: the tangent kernel of many filters against networks of finite width,
-and random filters.
-"""
+"""The convolutional NTK against networks of finite width, and random filters."""
 
 import jax
 import jax.numpy as jnp
@@ -19,14 +17,12 @@ SHAPE = (5, 4, 2)
 D = 40
 
 
-def pictures(n, seed=0):
+def images(n, seed=0):
     return jax.random.normal(jax.random.key(seed), (n, D))
 
 
 def finite_kernel(x, depth, width, key, w, b):
-    """The tangent kernel of a convolutional network of finite width in NTK parametrisation, from
-    its gradients.
-    """
+    """Return the tangent kernel of a convolutional network in NTK parametrization, by gradients."""
     sizes = [SHAPE[2], *[width] * depth]
     keys = jax.random.split(key, 2 * depth + 1)
     layers = [
@@ -38,9 +34,9 @@ def finite_kernel(x, depth, width, key, w, b):
     ]
     head = jax.random.normal(keys[-1], (SHAPE[0], SHAPE[1], width))
 
-    def score(parameters, picture):
+    def score(parameters, image):
         layers, head = parameters
-        h = picture.reshape(1, *SHAPE)
+        h = image.reshape(1, *SHAPE)
         for weights, bias in layers:
             z = jax.lax.conv_general_dilated(
                 h, weights, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
@@ -58,7 +54,7 @@ def finite_kernel(x, depth, width, key, w, b):
 
 @pytest.mark.slow
 def test_it_is_the_limit_of_networks_with_many_filters():
-    x, depth = pictures(3), 2
+    x, depth = images(3), 2
     kernel = ConvolutionalNTK(depth, 3, 2.0, 0.1).for_shape(SHAPE)
     many = jax.lax.map(
         lambda key: finite_kernel(x, depth, 48, key, 2.0, 0.1),
@@ -70,10 +66,8 @@ def test_it_is_the_limit_of_networks_with_many_filters():
 
 
 def test_one_pixel_is_a_dense_network():
-    """A picture of one pixel and a patch of one pixel: the tangent kernel of a dense network, but
-    for the bias of the head.
-    """
-    x = pictures(5)
+    """For images and patches of one pixel, it is the NTK of a dense network without head bias."""
+    x = images(5)
     dense = NTK(1, "relu", 2.0, 0.1)
     ours = ConvolutionalNTK(1, 1, 2.0, 0.1, shape=(1, 1, D))
     np.testing.assert_allclose(2 * ours(x, x) + 0.1, dense(x, x), rtol=2e-4)
@@ -86,17 +80,14 @@ def test_around_averages_a_square_with_zeros_beyond_the_edge():
     np.testing.assert_allclose(around(values, 3), expected, rtol=1e-6)
 
 
-def test_filters_that_are_moved_over_a_picture_and_averaged_see_where_a_thing_is_by_cells_only():
-    picture = np.zeros((1, 24, 24, 1), np.float32)
-    moved = picture.copy()
-    picture[0, 6:8, 6:8], moved[0, 8:10, 8:10] = (
-        1,
-        1,
-    )  # by two pixels, as far as filters step, within one cell
+def test_random_convolutions_are_invariant_under_shifts_within_a_cell():
+    image = np.zeros((1, 24, 24, 1), np.float32)
+    moved = image.copy()
+    image[0, 6:8, 6:8] = moved[0, 8:10, 8:10] = 1  # shifted by the stride, within one cell
     distribution = RandomConvolutions(filters=6, side=3, cells=2).for_shape((24, 24, 1))
     features = distribution.draw(576, key=jax.random.key(0))
     np.testing.assert_allclose(
-        features(jnp.asarray(picture.reshape(1, -1))),
+        features(jnp.asarray(image.reshape(1, -1))),
         features(jnp.asarray(moved.reshape(1, -1))),
         atol=1e-4,
     )
@@ -106,7 +97,7 @@ def test_filters_that_are_moved_over_a_picture_and_averaged_see_where_a_thing_is
 
 
 def test_a_kernel_on_features_is_that_kernel_on_them():
-    x = np.asarray(pictures(60), np.float32).reshape(60, *SHAPE)
+    x = np.asarray(images(60), np.float32).reshape(60, *SHAPE)
     y = np.sign(x[:, 0, 0, 0] * x[:, 4, 3, 1])
     learner = OnFeatures.of(
         KernelRidge(kernel_named("rbf"), (0.1, 1.0)), RandomConvolutions(filters=8, side=3, cells=2)

@@ -21,7 +21,7 @@ W, U, B = 1.8, 1.3, 0.4
 
 
 class Scaled(Network):
-    """The residual network in NTK parametrisation: N(0, 1) parameters, scaled in the forward pass.
+    """The residual network in NTK parametrization: N(0, 1) parameters, scaled in the forward pass.
 
     With `last` fixed or not.
     """

@@ -1,6 +1,4 @@
-"""The contract of learners: of every claim at smoke scale, and of the shelf on every kind of
-outputs; and planted failures.
-"""
+"""The learner contract for every claim at smoke scale and the catalog on all kinds of outputs."""
 
 import re
 
@@ -29,23 +27,21 @@ KINDS = {
 }
 
 
-#: Computes longer than its work says.
+#: Computes longer than its work message.
 LONG = "daniely2020/theorem2"
 #: The one trial on images that `make test` runs: images have teachers and large programs.
 ON_IMAGES = "shi2022/figures17-19: MNIST, usual start 0"
 
 
-def shape(thing):
-    """All but numbers, how many there are and how lines are broken: things of one shape run the
-    same code.
-    """
-    numbers = re.sub(r"[-+]?\d[\d.e+-]*", "#", re.sub(r"\s", "", repr(thing)))
+def shape(trial):
+    """Return a description without numbers; trials of equal shape run the same code."""
+    numbers = re.sub(r"[-+]?\d[\d.e+-]*", "#", re.sub(r"\s", "", repr(trial)))
     return re.sub(r"#(,#)+,?|#,(?=\))", "#", numbers)
 
 
-def classes(thing):
-    """Names of the classes that a thing is made of."""
-    return frozenset(re.findall(r"[A-Za-z]\w*(?=\()", repr(thing)))
+def classes(trial):
+    """Return the names of the classes in a trial's description."""
+    return frozenset(re.findall(r"[A-Za-z]\w*(?=\()", repr(trial)))
 
 
 def on_images(name):
@@ -53,18 +49,18 @@ def on_images(name):
 
 
 def cost(name):
-    """Rank of a trial: without images, then without long computations, then the least work."""
+    """Return the rank of a trial: without images, without long computations, little work first."""
     return on_images(name), name.startswith(LONG), TRIALS[name].work
 
 
 def one_of_each(kind, of):
-    """The cheapest trial of each value of `of`."""
+    """Return the cheapest trial for each value of `of`."""
     names = sorted((name for name in TRIALS if isinstance(TRIALS[name], kind)), key=cost)
     return sorted({of(TRIALS[name]): name for name in reversed(names)}.values())
 
 
 def learners_of_claims():
-    """One trial for each set of classes; `make test-slow` has one for each shape."""
+    """Return one trial per set of classes; `make test-slow` runs one per shape."""
     of_classes = one_of_each(Trial, lambda trial: classes(trial.learner))
     quick = {name for name in of_classes if not on_images(name)} | {ON_IMAGES}
     every = quick.union(of_classes, one_of_each(Trial, lambda trial: shape(trial.learner)))
@@ -75,7 +71,7 @@ def learners_of_claims():
 
 
 @pytest.mark.parametrize("name", learners_of_claims())
-def test_learners_of_claims_keep_the_contract(name):
+def test_learners_of_claims_satisfy_the_contract(name):
     trial = TRIALS[name]
     check_learner(trial.learner, trial.family, trial.n)
 
@@ -93,14 +89,14 @@ LONG_INSTRUMENTS = ("Complexities", "SpreadVectors")
         for name in one_of_each(Measurement, lambda trial: type(trial.computation))
     ],
 )
-def test_instruments_of_claims_keep_the_contract(name):
+def test_computations_of_claims_satisfy_the_contract(name):
     check_computation(TRIALS[name].computation)
 
 
-#: One learner of each sort: solved at once, trained, and of another library. `make test` runs them
-#: on all kinds of outputs, and the others on signs.
+#: A learner with a direct solution, a trained one, and one of another library. `make test` runs
+#: these on all kinds of outputs, and the others on signs.
 SORTS = ("linear", "network", "random-forest")
-PLACES = [
+CASES = [
     pytest.param(name, kind, marks=() if quick else pytest.mark.slow)
     for name in CATALOG
     for kind in KINDS
@@ -111,11 +107,9 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind"), PLACES)
-def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
-    """Whoever cannot learn such outputs is refused before anything runs, by a sentence that says
-    so.
-    """
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_the_catalog_satisfies_the_contract_on_all_outputs(name, kind):
+    """Unsupported outputs are refused before anything runs."""
     family, n = KINDS[kind]
     learner = CATALOG[name]
     if learner.suits(family.outputs):
@@ -127,7 +121,7 @@ def test_the_shelf_keeps_the_contract_on_all_outputs(name, kind):
         Trial(family, learner, n, 0, ())
 
 
-def test_those_who_cannot_learn_all_outputs_are_few():
+def test_few_learners_do_not_support_all_outputs():
     refused = {
         (name, kind)
         for name in CATALOG
@@ -159,9 +153,7 @@ def test_those_who_cannot_learn_all_outputs_are_few():
 @pytest.mark.parametrize("name", CATALOG)
 @pytest.mark.parametrize("budget", [1, 2, 6, 24])
 def test_tuning_keeps_to_its_budget(name, budget):
-    """Distinct settings, no more than allowed; a path falls apart into learners of one setting
-    each, which say what they are.
-    """
+    """Settings are distinct and within the budget, and paths split into single settings."""
     tried = [
         option
         for learner in CATALOG[name].suited(Halfspace(6)).tuning(budget)
@@ -174,7 +166,7 @@ def test_tuning_keeps_to_its_budget(name, budget):
 
 
 class Greedy(GradientDescent):
-    """Draws more than it may."""
+    """Draws more examples than allowed."""
 
     def fit(self, sampler, n, *, key):
         sampler.draw(n, key)
@@ -182,35 +174,35 @@ class Greedy(GradientDescent):
 
 
 class Forgetful(GradientDescent):
-    """Says it recorded other steps than it did."""
+    """Reports steps that it did not record."""
 
     def recorded(self, n):
         return (*super().recorded(n), 10**6)
 
 
 class Exploding(GradientDescent):
-    """Leaves the finite numbers."""
+    """Diverges."""
 
     def fit(self, sampler, n, *, key):
         return jax.tree.map(lambda leaf: leaf * jnp.inf, super().fit(sampler, n, key=key))
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"),
+    ("kind", "message"),
     [(Greedy, "64 examples were drawn"), (Forgetful, "recorded step"), (Exploding, "not finite")],
 )
-def test_the_contract_catches(kind, says):
+def test_the_contract_catches(kind, message):
     good = small_learner()
     check_learner(good, Halfspace(3), 32)
-    with pytest.raises(AssertionError, match=says):
+    with pytest.raises(AssertionError, match=message):
         check_learner(kind(good.init, good.stages, record=good.record), Halfspace(3), 32)
 
 
-def test_the_contract_of_instruments_catches():
+def test_the_contract_of_computations_catches():
     check_computation(BitCount((1, 10)))
-    for broken, says in (
+    for broken, message in (
         (BitCount((1, 10), short=True), "one entry for each of 2 steps"),
         (BitCount((10, 1)), "do not increase"),
     ):
-        with pytest.raises((AssertionError, ValueError), match=says):
+        with pytest.raises((AssertionError, ValueError), match=message):
             check_computation(broken)

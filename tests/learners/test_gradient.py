@@ -34,13 +34,13 @@ def halfspace_sampler(d=3):
 
 
 def start(learner, sampler, n):
-    """The initial network and sample that `fit` draws from KEY."""
+    """Return the initial network and sample that `fit` draws from KEY."""
     key_init, key_data, _ = jax.random.split(KEY, 3)
     return learner.init(sampler.dimension, key=key_init), sampler.draw(n, key_data)
 
 
 def plain_loop(net, sample, steps, update):
-    """Full-batch training, one Python step at a time."""
+    """Train on the full batch, one Python step at a time."""
     for _ in range(steps):
         net = update(net, sample)
     return net
@@ -81,7 +81,7 @@ def test_full_batch_descent_with_decay_and_own_rates(loss):
     ("options", "peer"),
     [({"momentum": 0.9}, optax.sgd(0.1, momentum=0.9)), ({"optimizer": "adam"}, optax.adam(0.1))],
 )
-def test_optimisers_equal_optax(options, peer):
+def test_optimizers_equal_optax(options, peer):
     learner = GradientDescent(
         small_init(), (Descent({"w": 0.1, "b": 0.1, "a": 0.1}, steps=7, **options),)
     )
@@ -120,7 +120,7 @@ def test_an_epoch_visits_every_example_once_in_a_new_order():
     sample = Batch(jnp.arange(12.0)[:, None], jnp.ones(12))
 
     def visited(first, last):
-        """The examples of steps first ≤ t < last, written down one step after the other."""
+        """Return the examples of steps first ≤ t < last in order."""
 
         def step(seen, answer, batch, t):
             return jax.lax.dynamic_update_slice_in_dim(seen, batch.x[:, 0], 4 * t, 0)
@@ -141,11 +141,11 @@ def test_an_epoch_visits_every_example_once_in_a_new_order():
     assert sorted(both[:12]) == sorted(both[12:]) == list(range(12))
     assert both[:12] != both[12:]
     assert visited(0, 2) + visited(2, 5) + visited(5, 6) == both, (
-        "a span that begins within an epoch goes on with its order"
+        "a span that begins within an epoch continues its order"
     )
 
 
-def test_step_sizes_fall_to_a_tenth_after_their_share_of_the_steps():
+def test_learning_rates_are_divided_by_ten_after_a_fraction_of_the_steps():
     """On the whole sample, where the order does not matter, one stage that drops equals two
     stages.
     """
@@ -196,7 +196,7 @@ def test_class_weights_balance_the_classes():
     assert not is_close(train(unequal, False), train(repeated, False), 1e-6)
 
 
-def test_forgetting_is_exact_where_plain_decay_is_not():
+def test_full_decay_is_exact_where_plain_decay_is_not():
     """w ← −ηg to the last bit; the textbook formula with 2ηλ = 1 leaves a residue larger than a
     tiny step.
     """
@@ -241,7 +241,7 @@ def test_training_in_the_span_equals_training_in_the_whole_space():
 
 
 @pytest.mark.parametrize("fresh", slow_but_first([False, True]))
-def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
+def test_adam_never_uses_the_coordinates_of_a_hidden_dictionary(fresh):
     """It does not commute with rotations: on a task with a basis it trains on the inputs
     themselves.
     """
@@ -253,7 +253,7 @@ def test_adam_never_sees_the_coordinates_of_a_hidden_dictionary(fresh):
     full = Sampler(lambda n, key: task.sample(n, key=key), task.dimension)
     trace = fit(learner, task.sampler, 64)
     assert is_close(trace.models, fit(learner, full, 64).models, 1e-10)
-    assert trace.seen.x.shape == (64, 6), "what was seen is kept by coordinates all the same"
+    assert trace.seen.x.shape == (64, 6), "`seen` must be by coordinates"
 
 
 def test_fresh_data_make_one_pass_over_n_examples():
@@ -283,38 +283,38 @@ def test_learners_share_the_initial_network_and_the_sample():
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
         (lambda: Descent({}), "at least one parameter group"),
-        (lambda: Descent({"w": 0.0}), "leave it out"),
+        (lambda: Descent({"w": 0.0}), "Omit a group to freeze it"),
         (lambda: Descent({"w": float("nan")}), "must be positive"),
         (lambda: Descent({"w": 1.0}, batch=0), "batch must be positive"),
         (lambda: Descent({"w": 1.0}, steps=-1), "steps must be"),
         (lambda: Descent({"w": 1.0}, loss="hing"), "loss must be one of"),
-        (lambda: Descent({"w": 1.0}, optimizer="Adam"), "optimiser must be"),
+        (lambda: Descent({"w": 1.0}, optimizer="Adam"), "optimizer must be"),
         (lambda: Descent({"w": 1.0}, smoothing=0.0), "smoothing must be positive"),
-        (lambda: Descent({"w": 1.0}, drop=1.5), "drop is a share"),
+        (lambda: Descent({"w": 1.0}, drop=1.5), "drop must be in"),
         (lambda: dataclasses.replace(small_learner(), precision=16), "precision must be 32 or 64"),
         (
             lambda: dataclasses.replace(small_learner(steps=9), source=FreshGradients()).fit(
                 halfspace_sampler(), 64, key=KEY
             ),
-            "take 72 fresh examples",
+            "need 72 fresh examples",
         ),
         (
             lambda: dataclasses.replace(small_learner(steps=None), source=FreshGradients()).fit(
                 halfspace_sampler(), 4, key=KEY
             ),
-            "less than one batch",
+            "at least the batch size",
         ),
-        (lambda: Descent({"w": 1.0}, decay={"a": 1.0}), "only \\['w'\\] are trained"),
-        (lambda: Descent({"w": 1.0}, steps=1, spread=1.0), "forgotten"),
-        (lambda: Descent({"w": 1.0}).length(10), "needs a batch size"),
+        (lambda: Descent({"w": 1.0}, decay={"a": 1.0}), "must be in rates \\['w'\\]"),
+        (lambda: Descent({"w": 1.0}, steps=1, spread=1.0), "requires 'w' in full_decay"),
+        (lambda: Descent({"w": 1.0}).length(10), "batch is required"),
         (
             lambda: GradientDescent(small_init(), (Descent({"w": 1.0}, steps=1),)).fit(
                 halfspace_sampler(), 0, key=KEY
             ),
-            "at least one example",
+            "n must be positive",
         ),
         (
             lambda: GradientDescent(small_init(), (Descent({"v": 1.0}, steps=1),)).fit(
@@ -324,8 +324,8 @@ def test_learners_share_the_initial_network_and_the_sample():
         ),
     ],
 )
-def test_contradictions_are_refused(make, says):
-    with pytest.raises(BadInput, match=says):
+def test_contradictions_are_refused(make, message):
+    with pytest.raises(BadInput, match=message):
         make()
 
 

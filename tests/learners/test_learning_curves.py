@@ -33,7 +33,7 @@ TASK = drawn(FAMILY, jax.random.key(0))
         OnPrefixes.of(KernelRidge(NTK(), (0.1, 1.0)), (4, 30)),
     ],
 )
-def test_learners_on_prefixes_keep_the_contract(learner):
+def test_learners_on_prefixes_satisfy_the_contract(learner):
     check_learner(learner, Halfspace(6), 60)
     assert all(learner.examples_at(step, 60) == step for step in learner.recorded(60))
 
@@ -46,7 +46,7 @@ def test_the_grid_is_fine_and_ends_at_n():
 
 
 def test_each_prefix_is_its_own_regression():
-    """By solves of their own, with the kernel on raw inputs, and a ridge in units of k(x, x)."""
+    """Compare with separate solves on raw inputs, with a ridge in units of k(x, x)."""
     with jax.enable_x64(True):
         task, key = FAMILY.task(key=jax.random.key(0)), jax.random.key(1)
         learner = PrefixRidge(NTK(), 1e-2, sizes=(3, 20, 41))
@@ -65,7 +65,7 @@ def test_each_prefix_is_its_own_regression():
 
 
 def test_a_prefix_is_a_prefix_of_one_sample():
-    """A kernel's curve by general fits is that by one factorisation, and a network's last fit is
+    """A kernel's curve by general fits is that by one factorization, and a network's last fit is
     the fit to all.
     """
     key = jax.random.key(3)
@@ -104,11 +104,11 @@ def test_the_engine_runs_them(learner):
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
-        (lambda: OnPrefixes.of(small_learner(), (8, 4)), "increase"),
-        (lambda: OnPrefixes.of(small_learner(), ()), "at least one size"),
-        (lambda: OnPrefixes.of(mean_field_sgd(width=4, batch=4), (8,)), "record its steps"),
+        (lambda: OnPrefixes.of(small_learner(), (8, 4)), "increasing"),
+        (lambda: OnPrefixes.of(small_learner(), ()), "must not be empty"),
+        (lambda: OnPrefixes.of(mean_field_sgd(width=4, batch=4), (8,)), "use `record`"),
         (lambda: OnPrefixes(small_learner(), (8,), precision=64), "OnPrefixes.of"),
         (
             lambda: OnPrefixes.of(small_learner(), (80,)).fit(
@@ -120,8 +120,8 @@ def test_the_engine_runs_them(learner):
         (lambda: PrefixRidge(NTK(), fineness=0.0), "fineness"),
     ],
 )
-def test_what_is_no_curve_is_refused(make, says):
-    with pytest.raises(BadInput, match=says):
+def test_invalid_curves_are_refused(make, message):
+    with pytest.raises(BadInput, match=message):
         make()
 
 

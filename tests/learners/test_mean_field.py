@@ -56,7 +56,7 @@ def test_a_frozen_second_layer_stays_and_a_trained_one_moves():
 
 
 @pytest.mark.parametrize("options", [{"p": 0, "radius": 1.0}, {"p": 3, "radius": 0.0}])
-def test_what_is_no_network_is_refused(options):
+def test_invalid_options_are_refused(options):
     with pytest.raises(BadInput):
         SphereInit(**options)
 
@@ -80,7 +80,7 @@ def test_the_batch_follows_the_dimension():
     )
 
 
-def test_it_learns_signs_alone():
+def test_only_signs_are_supported():
     class Reals(MultiIndex):
         @property
         def outputs(self):

@@ -29,7 +29,7 @@ from unlazy.learners.path import drawn
 from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.networks.inits import TangentInit
 from unlazy.solvers.gradient_outer_product import recursive_fits
-from unlazy.solvers.policy import FEW
+from unlazy.solvers.policy import FACTORED_POINTS
 from unlazy.solvers.ridge import double_gram, fit_gram
 
 KEY = jax.random.key(7)
@@ -46,7 +46,7 @@ def scaled(task, n):
     return x.astype(np.float64), norm, y
 
 
-def test_all_learners_meet_the_same_sample():
+def test_all_learners_get_the_same_sample():
     sample = HIDDEN.sampler.draw(40, keys_of(KEY)[1])
     for learner in (KernelRidge(RBF(1.0)), FeatureRidge(RawFeatures()), DirectionHistogram("mean")):
         seen = learner.fit(HIDDEN.sampler, 40, key=KEY).seen
@@ -55,7 +55,7 @@ def test_all_learners_meet_the_same_sample():
 
 
 @pytest.mark.parametrize("task", [TASK, HIDDEN], ids=["no basis", "in a basis"])
-@pytest.mark.parametrize("n", slow_but_first([60, FEW + 20]))
+@pytest.mark.parametrize("n", slow_but_first([60, FACTORED_POINTS + 20]))
 def test_kernel_ridge_is_scikit_learns(task, n):
     path = (0.01, 1.0, 30.0)
     trace = KernelRidge(RBF(0.7), path).fit(task.sampler, n, key=KEY)
@@ -75,17 +75,19 @@ def test_kernel_ridge_is_scikit_learns(task, n):
 
 
 def test_a_kernel_that_is_never_stored_gives_the_same_path():
-    stored = KernelRidge(Laplace(0.5), (0.1, 10.0)).fit(TASK.sampler, FEW + 20, key=KEY)
-    anew = KernelRidge(Laplace(0.5), (0.1, 10.0), memory=1).fit(TASK.sampler, FEW + 20, key=KEY)
+    stored = KernelRidge(Laplace(0.5), (0.1, 10.0)).fit(TASK.sampler, FACTORED_POINTS + 20, key=KEY)
+    recomputed = KernelRidge(Laplace(0.5), (0.1, 10.0), memory=1).fit(
+        TASK.sampler, FACTORED_POINTS + 20, key=KEY
+    )
     np.testing.assert_allclose(
-        anew.models.coefficients,
+        recomputed.models.coefficients,
         stored.models.coefficients,
         atol=2e-3 * np.abs(stored.models.coefficients).max(),
     )
 
 
 def test_a_ridge_below_single_precision_is_solved_in_double():
-    n = FEW + 30
+    n = FACTORED_POINTS + 30
     trace = KernelRidge(RBF(0.5), (1e-7,)).fit(TASK.sampler, n, key=KEY)
     x, _, y = scaled(TASK, n)
     with jax.enable_x64(True):
@@ -95,7 +97,7 @@ def test_a_ridge_below_single_precision_is_solved_in_double():
     np.testing.assert_allclose(fitted, peer.predict(K) + y.mean(), atol=1e-3)
 
 
-def test_kernels_of_wide_networks_see_inputs_of_norm_root_d():
+def test_kernels_of_wide_networks_get_inputs_of_norm_root_d():
     trace = KernelRidge(NTK(1, "relu", 1.0, 0.5), (1.0,)).fit(TASK.sampler, 30, key=KEY)
     assert np.mean(np.sum(trace.models.points**2, axis=1)) == pytest.approx(5.0, rel=1e-5)
 
@@ -108,7 +110,7 @@ def test_linear_models_agree_with_each_other_and_with_scikit_learn():
     peer = Ridge(alpha=penalty * 5).fit((x - mean) / spread, y)
     z = np.asarray(inputs(TASK, 40).x)
     np.testing.assert_allclose(trace.at(0)(z), peer.predict((z / norm - mean) / spread), atol=1e-4)
-    # The kernel is a linear model through the origin of centred labels.
+    # The kernel is a linear model of centered labels without intercept.
     kernel = KernelRidge(Linear(), (0.3,)).fit(TASK.sampler, n, key=KEY)
     weights = kernel.models.points.T @ kernel.models.coefficients[0]
     diagonal = np.mean(np.sum(x**2, axis=1))
@@ -119,7 +121,7 @@ def test_linear_models_agree_with_each_other_and_with_scikit_learn():
     )
 
 
-def test_features_of_any_law_serve_a_ridge_regression():
+def test_features_of_any_distribution_work_with_ridge_regression():
     trace = FeatureRidge(RandomGradients("tanh", 20), (0.1,)).fit(TASK.sampler, 300, key=KEY)
     test = inputs(TASK, 500)
     assert trace.models.weights.shape == (1, 20 * 7)
@@ -190,7 +192,7 @@ def test_one_class_is_refused(learner):
         learner.fit(sampler, 20, key=KEY)
 
 
-def test_tangent_features_are_the_features_of_the_tangent_model():
+def test_tangent_features_are_the_features_of_the_linearized_network():
     """Ridge regression on the kernel of the derivatives equals ridge regression on the derivatives
     themselves.
     """
@@ -223,7 +225,7 @@ def test_tangent_features_are_the_features_of_the_tangent_model():
 
 
 def test_a_histogram_learns_a_hidden_parity_along_one_direction():
-    """Neither a linear model nor its rivals can: the label along the direction goes up and down."""
+    """A linear model cannot: the label oscillates along the direction."""
     test = inputs(HIDDEN, 4000, seed=9)
     for direction in ("mean", "principal"):
         trace = DirectionHistogram(direction, (20,)).fit(HIDDEN.sampler, 4000, key=KEY)
@@ -253,7 +255,7 @@ def test_holding_out_scores_on_examples_that_were_not_given():
     for index in range(2):
         right = 100 * float(np.mean(np.sign(trace.at(index)(x)) == y))
         assert float(trace.notes["validation_accuracy"][index]) == pytest.approx(right, abs=1e-3)
-    with pytest.raises(BadInput, match="make it with"):
+    with pytest.raises(BadInput, match=r"use `HoldOut\.of`"):
         HoldOut(KernelRidge(RBF(1.0), precision=64))
 
 
@@ -263,11 +265,11 @@ def test_paths_are_positive(values):
         lambda: KernelRidge(Linear(), values),
         lambda: FeatureRidge(RawFeatures(), values),
     ):
-        with pytest.raises(BadInput, match="A path is one or more finite numbers"):
+        with pytest.raises(BadInput, match="A path must be one or more finite values"):
             make()
 
 
-def test_a_kernel_that_is_alone_gets_all_of_the_budget_for_its_path():
+def test_a_kernel_without_neighbors_uses_the_budget_for_its_path():
     assert [len(learner.ridges) for learner in KernelRidge(Linear()).tuning(12)] == [12]
     assert [
         len(learner.ridges) for learner in KernelRidge(TangentFeatures(small_init())).tuning(12)
@@ -310,6 +312,6 @@ def test_a_recursive_feature_machine_is_that_of_the_library_and_finds_the_direct
 @pytest.mark.parametrize(
     "change", [{"iterations": ()}, {"iterations": (2, 1)}, {"iterations": (-1,)}, {"ridge": 0.0}]
 )
-def test_a_recursive_feature_machine_refuses_what_it_cannot_run(change):
+def test_a_recursive_feature_machine_refuses_invalid_parameters(change):
     with pytest.raises(BadInput, match="must"):
         RecursiveFeatureMachine(**change)

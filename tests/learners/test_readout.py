@@ -14,7 +14,7 @@ from unlazy.learners.sources import FreshGradients, SampleGradients
 from unlazy.tasks.base import Batch
 
 
-def test_equals_ridge_regression_on_standardised_features():
+def test_equals_ridge_regression_on_standardized_features():
     with jax.enable_x64(True):
         net = small_init(m=10)(5, key=jax.random.key(0))
         # Mirrored neurons are copies: the penalty makes the solution unique all the same.
@@ -35,7 +35,7 @@ def test_equals_ridge_regression_on_standardised_features():
 @pytest.mark.parametrize("bias", [-50.0, 50.0])
 @pytest.mark.parametrize("n", [100, 50_000])
 def test_a_neuron_that_is_constant_on_the_sample_gets_no_weight(bias, n):
-    """Compiled, the mean of n ones need not be one: its rounding must not pass for a feature."""
+    """The compiled mean of n ones may differ from one by rounding, which is no feature."""
     net = small_init(m=3)(5, key=jax.random.key(0))
     net = net.put({"b": net.b.at[0].set(bias)})
     x, y = sampled(drawn(Halfspace(5), jax.random.key(1)), n, jax.random.key(2))

@@ -1,4 +1,4 @@
-"""Where gradients come from: laws and query oracles against plain computations, and what an oracle
+"""Gradient estimators: populations and query oracles against plain computations, and what an oracle
 refuses.
 """
 
@@ -26,7 +26,7 @@ from unlazy.learners.sources import (
     QueryOracle,
     SampleGradients,
     examples_needed,
-    shares,
+    frequencies,
     within,
 )
 from unlazy.networks.inits import AntisymmetricInit
@@ -70,16 +70,16 @@ def test_samples_stay_within_the_tolerance(population):
     assert examples_needed(0.1) == oracle.examples == pytest.approx(2 * np.log(2e9) / 0.01, abs=1)
 
 
-def test_shares_are_those_of_independent_draws():
+def test_frequencies_are_those_of_independent_draws():
     weight = jnp.array([0.1, 0.0, 0.3, 0.6])
-    found = np.mean([shares(jax.random.key(seed), weight, 500) for seed in range(20)], axis=0)
+    found = np.mean([frequencies(jax.random.key(seed), weight, 500) for seed in range(20)], axis=0)
     np.testing.assert_allclose(found, weight, atol=0.02)
     assert found[1] == 0 and found.sum() == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(("answer", "given"), [(0.59, True), (0.61, False)])
 def test_an_answer_outside_the_tolerance_is_none(answer, given):
-    """And takes all answers of the same question with it."""
+    """All answers of the same query become NaN."""
     truth, found = (
         {"a": jnp.array([0.5]), "b": jnp.array([2.0])},
         {"a": jnp.array([answer]), "b": jnp.array([2.0])},
@@ -109,16 +109,16 @@ def test_too_small_a_sample_gives_no_answer(population):
     ("make", "message"),
     [
         (lambda: QueryOracle(0.1, "lying"), "mode must be one of"),
-        (lambda: QueryOracle(0.0), "tolerance lies in"),
-        (lambda: QueryOracle(0.1, "sampled"), "needs a number of examples"),
+        (lambda: QueryOracle(0.0), "tolerance must be in"),
+        (lambda: QueryOracle(0.1, "sampled"), "requires examples > 0"),
     ],
 )
-def test_what_is_no_oracle_is_refused(make, message):
+def test_invalid_oracles_are_refused(make, message):
     with pytest.raises(BadInput, match=message):
         make()
 
 
-# Exact laws.
+# Populations.
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_what_is_no_oracle_is_refused(make, message):
         ]
     ),
 )
-def test_the_law_of_few_patterns_is_exact(family):
+def test_the_population_of_few_patterns_is_exact(family):
     task = drawn(family, jax.random.key(0))
     found = task.population()
     assert found.x.shape == (128, 7) and float(found.weight.sum()) == pytest.approx(1, abs=1e-5)
@@ -140,18 +140,18 @@ def test_the_law_of_few_patterns_is_exact(family):
     )
     np.testing.assert_allclose(found.weight @ found.x, 0, atol=1e-5)
     assert float(found.weight @ jnp.sum(found.x**2, axis=1)) == pytest.approx(1, abs=1e-4)
-    # Each point is as frequent as the law says.
+    # Each point has the frequency of the population.
     z, y = task.draw(100_000, KEY)
     place = (z > 0) @ (1 << jnp.arange(7))
     np.testing.assert_allclose(jnp.bincount(place, length=128) / len(y), found.weight, atol=0.004)
     np.testing.assert_array_equal(found.y[place], y)
 
 
-def test_the_law_of_many_patterns_is_not_listed():
+def test_the_population_of_many_patterns_is_not_listed():
     assert drawn(BalancedParity(d=20, D=15, k=3), KEY).population is None
 
 
-def test_the_law_on_inputs_is_that_of_the_coordinates():
+def test_the_population_of_inputs_is_that_of_the_coordinates():
     sampler = drawn(BalancedParity(d=9, D=4, k=3), KEY).sampler
     by_coordinates, by_inputs = sampler.population(), sampler.on_inputs.population()
     np.testing.assert_allclose(by_inputs.x, by_coordinates.x @ sampler.basis)
@@ -175,9 +175,7 @@ def fitted(learner, *, n=64, family=FAMILY):
 
 
 def explicit(task, net, update, steps):
-    """Gradient descent on the input space, with the gradient that `update` makes of all points of
-    the law, one step after the other.
-    """
+    """Perform gradient descent on the input space, with gradients `update(net, population, t)`."""
     population = task.sampler.on_inputs.population()
     for t in range(steps):
         gradient = update(net, population, t)
@@ -207,7 +205,7 @@ def expected_gradient(net, population, weight, smoothing=None):
         ]
     ),
 )
-def test_the_gradient_of_a_law_is_the_sum_over_its_points(source, class_weighted):
+def test_the_gradient_of_a_population_is_the_sum_over_its_points(source, class_weighted):
     with jax.enable_x64(True):
         learner = learner_of(source, class_weighted=class_weighted)
         task, trace = fitted(learner)
@@ -223,7 +221,7 @@ def test_the_gradient_of_a_law_is_the_sum_over_its_points(source, class_weighted
 
 
 @pytest.mark.slow
-def test_the_gradient_of_a_law_is_near_that_of_a_large_sample():
+def test_the_gradient_of_a_population_is_near_that_of_a_large_sample():
     _, exact = fitted(learner_of(PopulationGradients(), steps=1))
     _, sampled = fitted(learner_of(SampleGradients(), steps=1), n=200_000)
     _, small = fitted(learner_of(SampleGradients(), steps=1), n=50)
@@ -236,9 +234,7 @@ def test_the_gradient_of_a_law_is_near_that_of_a_large_sample():
 
 @pytest.mark.slow
 def test_every_coordinate_of_an_adversary_is_a_query():
-    """Against slopes of every point, divided by their greatest size, asked column by column on
-    coordinates.
-    """
+    """Compare with derivatives per point, divided by their maximum, as queries on coordinates."""
     with jax.enable_x64(True):
         oracle = QueryOracle.of(0.05, "adversarial")
         task, trace = fitted(learner_of(QueryGradients(oracle)))
@@ -288,7 +284,7 @@ def test_sampled_gradients_are_near_the_honest_ones():
 
 
 def test_queries_are_counted_by_stage_and_step():
-    """Only coordinates that can have a slope are asked for: 6 of 9 dimensions, 6 neurons."""
+    """Only coordinates with a nonzero derivative are queried: 6 of 9 dimensions, 6 neurons."""
     stages = (Descent({"w": 1.0}, steps=1, full_decay=("w",), spread=0.5), Descent(RATES, steps=4))
     learner = GradientDescent(INIT, stages, record=(0, 1, 3), source=QueryGradients.of(0.1))
     _, trace = fitted(learner)
@@ -319,7 +315,7 @@ def test_the_spread_is_that_of_the_weighted_inputs(source):
 
 
 def test_a_wrong_answer_makes_the_trial_diverge_in_the_engine():
-    """Of several trials in one program, only the one whose oracle breaks its word."""
+    """Only the trial with the wrong answer diverges, not the others of its program."""
     sound, broken = (
         QueryGradients(QueryOracle(tolerance, "sampled", examples=50)) for tolerance in (1.0, 1e-4)
     )
@@ -331,7 +327,7 @@ def test_a_wrong_answer_makes_the_trial_diverge_in_the_engine():
     assert [found[trial.key] for trial in trials] == ["ok", "diverged"]
 
 
-def test_the_engine_agrees_with_a_fit_on_its_own():
+def test_the_engine_agrees_with_a_direct_fit():
     trial = Trial(
         FAMILY, learner_of(QueryGradients.of(0.05, "adversarial")), 64, 10, (PopulationAccuracy(),)
     )
@@ -340,8 +336,8 @@ def test_the_engine_agrees_with_a_fit_on_its_own():
 
 
 @pytest.mark.slow
-def test_a_sample_that_holds_the_law_gives_its_gradient():
-    """Every source does the same step where it sees the same points."""
+def test_a_sample_equal_to_the_population_gives_its_gradient():
+    """All sources perform the same step on the same points."""
     population = drawn(FAMILY, jax.random.key(0)).population()
     uniform = Population(population.x, population.y, jnp.full(64, 1 / 64))
     sampler = Sampler(
@@ -367,10 +363,13 @@ def test_a_sample_that_holds_the_law_gives_its_gradient():
             lambda: fitted(
                 learner_of(PopulationGradients()), family=BalancedParity(d=20, D=15, k=3)
             ),
-            "do not offer their exact law",
+            "do not provide an exact population",
         ),
-        (lambda: fitted(learner_of(QueryGradients.of(0.1), batch=8)), "leave the batch size out"),
-        (lambda: fitted(learner_of(QueryGradients.of(0.1), loss="squared")), "slope of at most 1"),
+        (lambda: fitted(learner_of(QueryGradients.of(0.1), batch=8)), "omit batch"),
+        (
+            lambda: fitted(learner_of(QueryGradients.of(0.1), loss="squared")),
+            "require the loss hinge or logistic",
+        ),
         (
             lambda: fitted(
                 dataclasses.replace(
@@ -378,10 +377,10 @@ def test_a_sample_that_holds_the_law_gives_its_gradient():
                     init=dataclasses.replace(INIT, activation="relu"),
                 )
             ),
-            "Slopes are bounded",
+            "need the activation",
         ),
     ],
 )
-def test_what_a_source_cannot_do_is_refused(make, message):
+def test_unsupported_uses_of_a_source_are_refused(make, message):
     with pytest.raises(BadInput, match=message):
         make()

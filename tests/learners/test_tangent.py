@@ -39,7 +39,7 @@ INITS = {
 
 @pytest.mark.parametrize("name", slow_but_first(INITS))
 @pytest.mark.parametrize("kind", [TangentRidge, LastLayerRidge])
-def test_they_keep_the_contract(kind, name):
+def test_learners_satisfy_the_contract(kind, name):
     check_learner(kind(INITS[name], (0.1, 1.0)), Products(), 40)
     check_learner(kind(INITS[name], (0.1, 1.0)), Halfspace(5), 40)
 
@@ -105,8 +105,8 @@ def test_tangents_of_three_layers_follow_the_structure_of_their_layers():
 
 
 @pytest.mark.parametrize("name", slow_but_first(INITS))
-def test_gradient_descent_on_the_tangent_model_leads_to_the_ridge_solution(name):
-    """With weight decay: the same convex problem, λ‖δ‖² beside the mean of ½‖·‖² over n
+def test_gradient_descent_on_the_linearized_network_leads_to_the_ridge_solution(name):
+    """With weight decay: the same convex problem, λ‖δ‖² plus the mean of ½‖·‖² over n
     examples.
     """
     n, ridge = 20, 1.0

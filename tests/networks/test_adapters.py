@@ -1,4 +1,4 @@
-"""Modules of the user's own as networks, in the one training loop."""
+"""Equinox modules as networks."""
 
 import functools
 
@@ -23,7 +23,7 @@ MLP = functools.partial(eqx.nn.MLP, width_size=32, depth=1)
 
 
 class Additive(eqx.Module):
-    """A module of batches, with an array that is not trained and a function that is no array."""
+    """A batched module with an array that is not trained and a field that is no array."""
 
     weights: jax.Array
     scale: jax.Array
@@ -55,7 +55,7 @@ def learner(make=MLP, groups=None, steps=300, rate=0.1, **options):
     [learner(steps=5), learner(Additive, steps=5, batched=True)],
     ids=["one by one", "batched"],
 )
-def test_modules_keep_the_contract_of_learners(make, family):
+def test_modules_satisfy_the_learner_contract(make, family):
     check_learner(make, family, 60)
 
 
@@ -86,8 +86,7 @@ def test_only_the_named_groups_are_trained():
     np.testing.assert_array_equal(end.order, [3, 2, 1, 0])
 
 
-def test_a_module_is_trained_as_a_plain_loop_would():
-    """Against gradient descent written out."""
+def test_training_a_module_equals_a_plain_loop():
     task = drawn(Halfspace(4), jax.random.key(0))
     stage = Descent({"all": 0.5}, steps=3, loss="squared")
     learner = GradientDescent(ModuleInit(MLP), (stage,), record=(0,))
@@ -113,19 +112,19 @@ def test_keys_follow_the_module():
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
-        (lambda d, outputs, *, key: jnp.tanh, "no floating point arrays"),
+        (lambda d, outputs, *, key: jnp.tanh, "no floating-point arrays"),
         (lambda d, outputs, *, key: 3, "must be callable"),
         (
             lambda d, outputs, *, key: eqx.nn.Linear(d, 3, key=key),
-            r"scores of shape \(60, 3\) where \(60,\) was expected",
+            r"scores of shape \(60,\), got \(60, 3\)",
         ),
     ],
 )
-def test_what_is_no_network_is_refused(make, says):
+def test_invalid_modules_are_refused(make, message):
     task = drawn(Halfspace(4), jax.random.key(0))
-    with pytest.raises(BadInput, match=says):
+    with pytest.raises(BadInput, match=message):
         GradientDescent(ModuleInit(make), (Descent({"all": 0.1}, steps=1),)).fit(
             task.sampler, 60, key=jax.random.key(1)
         )
@@ -137,5 +136,5 @@ def test_groups_that_do_not_exist_or_overlap_are_refused():
         BadInput, match=r"no parameter group named 'wieght'\. Did you mean 'weight'"
     ):
         network.get(("wieght",))
-    with pytest.raises(BadInput, match="name it alone"):
+    with pytest.raises(BadInput, match="cannot be combined"):
         network.get(("weight", "all"))

@@ -43,7 +43,7 @@ def test_it_is_jaxs_convolution_with_its_gradients(height, width, side, stride):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
-def test_many_networks_give_what_each_gives():
+def test_batched_networks_equal_single_ones():
     x, kernel, _ = drawn(8, 8, 3, 1)
     kernels = jnp.stack([kernel, 2 * kernel, -kernel])
     loss = jax.grad(lambda kernel: jnp.sum(jnp.square(convolution(x, kernel))))
@@ -52,7 +52,7 @@ def test_many_networks_give_what_each_gives():
     )
 
 
-def test_a_wrong_gradient_would_be_seen():
+def test_a_wrong_gradient_is_detected():
     x, kernel, slope = drawn(8, 8, 3, 2)
     _, back = jax.vjp(lambda *each: own(*each, 2), x, kernel)
     _, ours = jax.vjp(lambda x, kernel: convolution(x, kernel[::-1], 2), x, kernel)

@@ -1,4 +1,4 @@
-"""The plain convolutional network, and everything else on images."""
+"""Convolutional networks, and other networks on images."""
 
 import jax
 import jax.numpy as jnp
@@ -55,14 +55,13 @@ def test_the_network_keeps_its_scale_from_layer_to_layer():
 
 
 @pytest.mark.parametrize("classes", slow_but_first([2, 10]))
-def test_it_keeps_the_contract_and_learns_images(classes):
+def test_training_satisfies_the_contract_and_learns_images(classes):
     family = Blobs(side=8, classes=classes)
     check_learner(learner(steps=3), family, 60)
     trials = [Trial(family, learner(), 500, seed, (Performance(1000),)) for seed in (0, 1)]
     for record in LocalEngine().run(trials):
         before, after = record.measurements["test_accuracy"]
-        # Templates are random pixels, without anything local: that ten of them are told apart far
-        # better than by chance is enough.
+        # Templates are random pixels without local structure, so far above chance is enough.
         assert before < 75 and after > (93 if classes == 2 else 65)
 
 
@@ -74,7 +73,7 @@ def test_it_can_be_scaled_and_held_out(wrap):
 
 
 @pytest.mark.slow
-def test_a_network_of_vectors_sees_images_laid_out():
+def test_a_network_of_vectors_gets_flattened_images():
     init = AntisymmetricInit(m=20, w_scale=0.3, b_scale=0.1, a_scale=0.3, activation="relu")
     flat = GradientDescent(
         init, (Descent({"w": 0.1, "a": 0.1}, steps=4, loss="natural"),), record=(0,)
@@ -87,15 +86,13 @@ def test_a_network_of_vectors_sees_images_laid_out():
     np.testing.assert_allclose(one.at(1)(one.seen.x), other.at(1)(other.seen.x), atol=1e-6)
 
 
-def test_what_is_no_image_is_refused():
+def test_inputs_other_than_images_are_refused():
     with pytest.raises(
         BadInput,
-        match=r"takes images of shape \(height, width, channels\), but inputs have the shape 4",
+        match=r"needs inputs of shape \(height, width, channels\), got 4",
     ):
         learner().fit(Halfspace(4).task(key=jax.random.key(0)).sampler, 60, key=jax.random.key(1))
-    with pytest.raises(
-        BadInput, match="Nothing is left of images of 2 × 2 pixels after 2 times pooling by 2"
-    ):
+    with pytest.raises(BadInput, match="Images of 2 × 2 pixels are too small for 2 poolings by 2"):
         ConvolutionalInit()((2, 2, 1), key=jax.random.key(0))
     for bad in ({"channels": ()}, {"channels": (0,)}, {"side": 0}, {"activation": "gulu"}):
         with pytest.raises(BadInput):

@@ -55,6 +55,6 @@ def test_a_convolution_is_the_sum_over_pixels_and_has_its_gradients(side, stride
     np.testing.assert_allclose(many[1], -2 * expected, atol=1e-5)
 
 
-def test_it_takes_images_alone():
-    with pytest.raises(BadInput, match="takes images"):
+def test_inputs_other_than_images_are_refused():
+    with pytest.raises(BadInput, match="needs inputs of shape"):
         ImageResNetInit(2)(64, key=jax.random.key(0))

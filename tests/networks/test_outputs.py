@@ -69,7 +69,7 @@ def test_residual_network_is_the_formula(outputs, bottleneck):
     np.testing.assert_allclose(net(x), out[:, 0] if outputs is None else out, rtol=1e-10)
 
 
-def test_laws_have_the_asked_scales():
+def test_initializations_have_the_given_scales():
     net = residual(bottleneck=False, m=150)(90, outputs=40, key=KEY)
     for name, scale in {"w": 0.7, "b": 0.5, "v": 0.8, "e": 0.3, "a": 0.6}.items():
         assert np.std(getattr(net, name)) == pytest.approx(scale, rel=0.15)
@@ -101,7 +101,7 @@ def test_residual_network_enters_a_basis():
     ),
 )
 def test_descent_with_outputs_and_weights_is_the_plain_loop(init, o, groups, loss):
-    """Mean over examples with their weights of the sum over outputs; what is not named stays."""
+    """The loss is the weighted mean over examples of the sum over outputs."""
     x = jax.random.normal(KEY, (20, 4))
     y = jax.random.normal(jax.random.key(1), (20, o))
     y = (
@@ -182,8 +182,7 @@ def test_kernels_of_finite_networks_with_outputs(init, outputs):
     np.testing.assert_allclose(gram(Conjugate(net), x), net.hidden(x) @ net.hidden(x).T, rtol=1e-9)
 
 
-def test_one_output_is_what_it_was():
-    """The mirrored network has one output without an axis."""
+def test_one_output_has_no_axis():
     net = AntisymmetricInit(m=3, w_scale=1.0, b_scale=1.0, a_scale=1.0)(4, key=KEY)
     assert (
         isinstance(net, TwoLayer)
@@ -197,13 +196,13 @@ def test_one_output_is_what_it_was():
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
         (lambda: plain(m=0), "m must be"),
         (lambda: residual(activation="tahn"), "Did you mean 'tanh'"),
         (
             lambda: PlainInit(m=2, w_scale=-1.0, b_scale=0, a_scale=0),
-            "w_scale is a standard deviation",
+            "w_scale .a standard deviation. must be",
         ),
         (
             lambda: ResNetInit(
@@ -214,11 +213,11 @@ def test_one_output_is_what_it_was():
         (lambda: residual()(3, key=KEY).get(("c",)), "no parameter group named 'c'"),
         (lambda: example_losses("squared", jnp.ones((3, 2)), jnp.ones(3)), "Scores have shape"),
         (lambda: example_losses("softmax", jnp.ones(3), jnp.ones(3)), "one output per class"),
-        (lambda: classes_weighted_with_outputs(), "Class weights need labels that are signs"),
+        (lambda: classes_weighted_with_outputs(), "class_weighted requires labels ±1"),
     ],
 )
-def test_bad_input_is_refused(make, says):
-    with pytest.raises(BadInput, match=says):
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(BadInput, match=message):
         make()
 
 
@@ -234,7 +233,7 @@ def classes_weighted_with_outputs():
     slow_but_first([(False, 3), (True, None), (False, None), (True, 3)], 2),
 )
 def test_the_tangent_kernel_is_that_of_the_jacobian(bottleneck, outputs):
-    """By structure where layers share no weights, by gradients where they do."""
+    """With a bottleneck, where layers share weights, and without."""
     init = ResNetInit(
         m=7, w_scale=0.5, b_scale=0.3, v_scale=0.4, e_scale=0.2, a_scale=0.6, bottleneck=bottleneck
     )

@@ -1,4 +1,4 @@
-"""Two-layer networks: their laws, bases and tangent models."""
+"""Two-layer networks: initialization, bases and linearization."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from unlazy.core.errors import BadInput
 from unlazy.networks.inits import AntisymmetricInit, TangentInit
 
 
-def test_mirrored_network_is_zero_and_has_the_asked_scales():
+def test_antisymmetric_network_is_zero_and_has_the_given_scales():
     net = AntisymmetricInit(m=2000, w_scale=0.2, b_scale=0.5, a_scale=4.0)(
         10, key=jax.random.key(0)
     )
@@ -33,7 +33,7 @@ def test_entering_a_basis_changes_nothing():
     np.testing.assert_allclose(inside.leave(basis).w, net.w, atol=1e-6)
 
 
-def test_tangent_model_is_the_first_order_expansion():
+def test_linearized_network_is_the_first_order_expansion():
     with jax.enable_x64(True):
         model = TangentInit(small_init(m=6))(4, key=jax.random.key(0))
         x = jax.random.normal(jax.random.key(1), (30, 4))
@@ -68,6 +68,6 @@ def test_unknown_parameter_group_is_named():
         {"b_scale": float("nan")},
     ],
 )
-def test_bad_initialisation_is_refused(bad):
+def test_bad_initialization_is_refused(bad):
     with pytest.raises(BadInput):
         AntisymmetricInit(**({"m": 2, "w_scale": 1.0, "b_scale": 1.0, "a_scale": 1.0} | bad))

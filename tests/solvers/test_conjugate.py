@@ -91,7 +91,7 @@ def test_double_precision_where_single_is_too_coarse():
 
 
 def test_duplicated_points():
-    """The same as each point once with half of the ridge."""
+    """Equivalent to single points with half of the ridge."""
     x, Y, z = problem()
     found = conjugate_gradients(
         KERNEL, np.concatenate([x, x]), np.concatenate([Y, Y]), 0.1, tolerance=1e-9
@@ -125,7 +125,7 @@ def test_bad_input_is_refused():
     x, Y, _ = problem()
     broken = x.copy()
     broken[3, 1] = np.nan
-    for attempt, says in (
+    for attempt, message in (
         (lambda: conjugate_gradients(Indefinite(), x, Y, 0.1, rank=0), "not positive definite"),
         (lambda: conjugate_gradients(KERNEL, broken, Y, 0.1), "finite"),
         (lambda: conjugate_gradients(KERNEL, x, Y, 0.0), "ridge must be"),
@@ -133,5 +133,5 @@ def test_bad_input_is_refused():
         (lambda: conjugate_gradients(KERNEL, x, Y, 0.1, rank=100), "rank must be"),
         (lambda: conjugate_gradients(KERNEL, x, Y, 0.1, iterations=0), "iterations"),
     ):
-        with pytest.raises(BadInput, match=says):
+        with pytest.raises(BadInput, match=message):
             attempt()

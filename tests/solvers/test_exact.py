@@ -93,7 +93,7 @@ def test_predictions_by_blocks_are_products():
     )
 
 
-def test_a_matrix_that_lost_its_definiteness_is_refused():
+def test_a_matrix_indefinite_by_rounding_is_refused():
     """A smooth kernel: its Gram matrix in single precision has eigenvalues far below −ridge."""
     x, Y, _ = problem(200, 3)
     K = np.asarray(gram(RBF(0.01), x.astype(np.float32)), np.float64)
@@ -103,7 +103,7 @@ def test_a_matrix_that_lost_its_definiteness_is_refused():
 
 
 def test_duplicated_points():
-    """The same as each point once with half of the ridge."""
+    """Equivalent to single points with half of the ridge."""
     x, Y, z = problem()
     twice, targets = np.concatenate([x, x]), np.concatenate([Y, Y])
     K, K_test = double_gram(KERNEL, twice), double_gram(KERNEL, z, twice)
@@ -128,7 +128,7 @@ class Indefinite(Kernel):
         return -jnp.sum(x * x, axis=1)
 
 
-def test_what_is_no_kernel_is_refused():
+def test_indefinite_matrices_are_refused():
     x, Y, _ = problem()
     K = double_gram(Indefinite(), x)
     for attempt in (
@@ -146,7 +146,7 @@ def broken(array, value):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_numbers_that_are_none_are_refused(value):
+def test_nan_and_infinity_are_refused(value):
     x, Y, z = problem()
     K = double_gram(KERNEL, x)
     for attempt in (

@@ -101,14 +101,14 @@ def test_root_and_constant_targets():
 
 def test_bad_input_is_refused():
     x = DRAW.standard_normal((4, 2))
-    with pytest.raises(BadInput, match="kernel of a distance"):
+    with pytest.raises(BadInput, match="stationary kernel"):
         machine(Linear(), x, np.ones(4))
     with pytest.raises(BadInput, match="iterations must be"):
         machine(Laplace(1.0), x, np.ones(4), iterations=-1)
 
 
 def test_fits_come_one_by_one_in_the_precision_of_the_points():
-    """Whoever stops asking has paid for no more."""
+    """Later fits are not computed if the iterator is not advanced."""
     calls = []
 
     def solve(points):

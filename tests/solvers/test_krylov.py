@@ -16,7 +16,7 @@ def problem(n=80, rank=80, seed=0):
 
 @pytest.mark.parametrize("rank", [80, 5])
 def test_a_krylov_path_is_the_exact_path(rank):
-    """Also where K has few directions, and the Krylov space is exhausted early."""
+    """Also if K has low rank and the Krylov space is exhausted early."""
     K, y = problem(rank=rank)
     found = krylov_path(lambda v: K @ v, y, RIDGES, tolerance=1e-10)
     np.testing.assert_allclose(
@@ -25,7 +25,7 @@ def test_a_krylov_path_is_the_exact_path(rank):
     assert rank == 80 or found.products <= 7
 
 
-def test_the_residual_it_tells_is_the_true_one():
+def test_the_reported_residual_is_the_true_one():
     K, y = problem()
     found = krylov_path(lambda v: K @ v, y, RIDGES, tolerance=1e-12, products=20)
     for alpha, ridge, told in zip(found.coefficients, RIDGES, found.residuals, strict=True):

@@ -50,9 +50,7 @@ def test_a_weight_of_two_is_the_point_twice_and_a_point_that_is_there_twice_is_o
 
 
 def test_the_ridge_is_chosen_by_points_that_are_held_out():
-    """Noise wants a great ridge, none a small one; the errors are those of the ridges that were
-    looked at, around the best.
-    """
+    """Noise selects a larger ridge; errors are those of the ridges tried around the best."""
     noisy = fit_landmarks(Laplace(0.5), X, DRAW.standard_normal((300, 1)), landmarks=150)[1]
     clean = fit_landmarks(Laplace(0.5), X, np.sin(X[:, :1]), landmarks=150)[1]
     assert noisy.ridge > 3 * clean.ridge
@@ -65,14 +63,12 @@ def test_the_ridge_is_chosen_by_points_that_are_held_out():
 
 
 def test_equal_points_are_held_out_together():
-    """Targets of pairs of equal points are noise: were one of a pair held out, the other would tell
-    its target.
-    """
+    """Targets of pairs are noise; if one of a pair were held out, the other would determine it."""
     pairs, noise = np.repeat(X, 2, axis=0), np.repeat(DRAW.standard_normal((300, 1)), 2, axis=0)
     assert np.nanmin(fit_landmarks(Laplace(0.5), pairs, noise)[1].errors) > 0.5
 
 
-def test_few_landmarks_serve_a_smooth_function():
+def test_few_landmarks_suffice_for_a_smooth_function():
     exact = fit_kernel(RBF(0.3), X, Y, solver="exact")
     some = fit_kernel(RBF(0.3), X, Y, solver="landmarks")
     points, fit = fit_landmarks(RBF(0.3), X, Y, landmarks=150)
@@ -98,5 +94,5 @@ def test_they_are_chosen_for_many_points_where_the_memory_allows_it():
 
 
 def test_a_ridge_of_zero_is_refused():
-    with pytest.raises(BadInput, match="ridge must be a finite number > 0"):
+    with pytest.raises(BadInput, match="ridge must be finite and > 0"):
         fit_landmarks(RBF(0.3), X, Y, 0.0)

@@ -1,4 +1,4 @@
-"""Which solver is chosen, and that all of them solve the same."""
+"""Selection of a solver, and agreement of all solvers."""
 
 import jax
 import numpy as np
@@ -12,7 +12,7 @@ from unlazy.solvers import policy
 from unlazy.solvers.krylov import krylov_path
 from unlazy.solvers.policy import (
     EXACT_POINTS,
-    FEW,
+    FACTORED_POINTS,
     choose,
     exact_bytes,
     feature_path,
@@ -28,23 +28,28 @@ DRAW = np.random.default_rng(0)
 @pytest.mark.parametrize(
     ("n", "purpose", "options", "expected"),
     [
-        (FEW, "path", {"dtype": np.float32}, ("exact", True, "float64")),
-        (FEW + 1, "path", {"dtype": np.float32}, ("krylov", True, "float32")),
-        (FEW + 1, "path", {"dtype": np.float64}, ("krylov", True, "float64")),
-        (FEW + 1, "path", {"dtype": np.float32, "ridge": 1e-6}, ("krylov", True, "float64")),
+        (FACTORED_POINTS, "path", {"dtype": np.float32}, ("exact", True, "float64")),
+        (FACTORED_POINTS + 1, "path", {"dtype": np.float32}, ("krylov", True, "float32")),
+        (FACTORED_POINTS + 1, "path", {"dtype": np.float64}, ("krylov", True, "float64")),
         (
-            FEW + 1,
+            FACTORED_POINTS + 1,
             "path",
-            {"dtype": np.float32, "memory": 4 * (FEW + 1) ** 2},
+            {"dtype": np.float32, "ridge": 1e-6},
+            ("krylov", True, "float64"),
+        ),
+        (
+            FACTORED_POINTS + 1,
+            "path",
+            {"dtype": np.float32, "memory": 4 * (FACTORED_POINTS + 1) ** 2},
             ("krylov", True, "float32"),
         ),
         (
-            FEW + 1,
+            FACTORED_POINTS + 1,
             "path",
-            {"dtype": np.float32, "memory": 4 * (FEW + 1) ** 2 - 1},
+            {"dtype": np.float32, "memory": 4 * (FACTORED_POINTS + 1) ** 2 - 1},
             ("krylov", False, "float32"),
         ),
-        (FEW, "path", {"dtype": np.float32, "memory": 1}, ("krylov", False, "float64")),
+        (FACTORED_POINTS, "path", {"dtype": np.float32, "memory": 1}, ("krylov", False, "float64")),
         (100, "choice", {"dtype": np.float32}, ("exact", True, "float64")),
         (100, "choice", {"memory": exact_bytes(100)}, ("exact", True, "float64")),
         (100, "choice", {"memory": exact_bytes(100) - 1}, ("cg", False, "float64")),
@@ -75,14 +80,14 @@ def test_a_path_may_take_a_third_of_the_machine(monkeypatch):
 
 @pytest.mark.parametrize("outputs", [(), (2,)])
 def test_a_matrix_path_agrees_however_it_is_solved(monkeypatch, outputs):
-    """By a factorisation, by products, and, where these do not get there, by a factorisation of
+    """By a factorization, by products, and, if these do not converge, by a factorization of
     each ridge.
     """
     A = DRAW.standard_normal((80, 80)) * np.logspace(0, -2, 80)
     K, y = A @ A.T, DRAW.standard_normal((80, *outputs))
     exact = matrix_path(K, y, RIDGES)
     assert exact.shape == (4, 80, *outputs)
-    monkeypatch.setattr(policy, "FEW", 0)
+    monkeypatch.setattr(policy, "FACTORED_POINTS", 0)
     np.testing.assert_allclose(matrix_path(K, y, RIDGES), exact, rtol=1e-4, atol=1e-4)
     monkeypatch.setattr(
         policy, "krylov_path", lambda *a, **o: krylov_path(*a, **o | {"products": 3})
@@ -103,7 +108,7 @@ def test_a_kernel_path_agrees_whether_the_kernel_is_stored_or_not(monkeypatch, o
     monkeypatch.setattr(policy, "krylov_path", lambda *a, **o: krylov_path(*a, **o, products=3))
     with pytest.raises(
         BadInput,
-        match=r"too small to be solved without storing the kernel of 90 points.*allow more memory",
+        match=r"too small for 90 points without a stored Gram matrix.*or more memory",
     ):
         kernel_path(Laplace(0.5), x, y, (1e-6,), memory=1)
 
@@ -145,6 +150,6 @@ def test_bad_input_is_refused():
         fit_kernel(RBF(0.3), x, Y, 0.1, solver="exakt")
     with pytest.raises(
         BadInput,
-        match=r"10 samples needs 4.8e-06 GB of memory, but 1e-06 GB may be used. solver='cg'",
+        match=r"10 samples needs 4.8e-06 GB of memory; the limit is 1e-06 GB. solver='cg'",
     ):
         fit_kernel(RBF(0.3), x, Y, 0.1, solver="exact", memory=1e3)

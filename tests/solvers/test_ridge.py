@@ -20,7 +20,7 @@ ON_FEATURES = pytest.mark.parametrize("route", ["gram", "features"])
 
 
 def fit(route, x, y, ridges, **options):
-    """Coefficients of features either way."""
+    """Return the coefficients of features by either route."""
     if route == "features":
         return fit_features(x, y, ridges, **options)
     found = fit_gram(x @ x.T, y, ridges, **options)
@@ -83,25 +83,25 @@ def test_equal_points_get_the_mean(route):
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
-        ({"ridges": -1.0}, "ridge must be a finite number"),
-        ({"ridges": ()}, "ridges must be numbers > 0"),
-        ({"ridges": (0.0, 1.0)}, "ridges must be numbers > 0"),
+        ({"ridges": -1.0}, "ridge must be finite"),
+        ({"ridges": ()}, "ridges must be > 0"),
+        ({"ridges": (0.0, 1.0)}, "ridges must be > 0"),
         (
             {"ridges": 0.0},
-            "singular, as with duplicated points|greater ridge|must be a finite number > 0",
+            "singular, for example by duplicated points|larger ridge|must be finite and > 0",
         ),
         ({"weight": np.zeros(14)}, "drop examples of weight 0"),
-        ({"weight": np.ones(3)}, "weight must be 14 numbers"),
+        ({"weight": np.ones(3)}, "weight must be 14 positive numbers"),
         ({"weight": np.full(14, np.nan)}, "weight must be finite"),
     ],
 )
 @ON_FEATURES
 @pytest.mark.usefixtures("unchecked")
-def test_bad_input_is_refused(route, options, says):
+def test_bad_input_is_refused(route, options, message):
     x = np.concatenate([X[:7], X[:7]])
-    with pytest.raises(BadInput, match=says):
+    with pytest.raises(BadInput, match=message):
         fit(route, x, Y, **({"ridges": 1.0} | options))
 
 

@@ -22,7 +22,7 @@ def test_it_finds_the_fit_and_the_leave_one_out_errors_of_the_eigendecomposition
     weight = DRAW.uniform(0.5, 2, 300) if weighted else None
     ridges = [1e-3, 1e-2, 0.1, 1.0, 10.0]
     monkeypatch.setattr(single, "CHOOSING_POINTS", 150)
-    monkeypatch.setattr(single, "LOOKS", 5)
+    monkeypatch.setattr(single, "TRIED_RIDGES", 5)
     exact = fit_gram(double_gram(Laplace(0.5), X), Y, ridges, weight=weight, intercept=intercept)
     found = fit_factored(Laplace(0.5), X, Y, ridges, weight=weight, intercept=intercept)
     assert found.ridge == exact.ridge
@@ -40,18 +40,18 @@ def test_a_given_ridge_takes_one_factor():
     assert np.isnan(found.errors).all()
 
 
-def test_what_single_precision_cannot_factorise_is_done_in_double_precision():
+def test_double_precision_if_single_precision_cannot_factorize():
     near = np.repeat(X[:50], 2, axis=0) + 1e-5 * DRAW.standard_normal((100, 4))
     K = double_gram(RBF(0.1), near)
     assert single._factor(K, 1e-9, np.float32) is None
     found = fit_factored(RBF(0.1), near, Y[:100], 1e-9)
     residual = Y[:100] - K @ found.coefficients - found.intercept - 1e-9 * found.coefficients
     assert np.max(np.abs(residual)) < 1e-4
-    with pytest.raises(BadInput, match="greater ridge"):
+    with pytest.raises(BadInput, match="larger ridge"):
         fit_factored(RBF(0.1), np.repeat(X[:50], 2, axis=0), Y[:100], 0.0)
 
 
-def test_the_policy_hands_over_at_its_number_of_points(monkeypatch):
+def test_the_policy_switches_at_its_number_of_points(monkeypatch):
     monkeypatch.setattr(policy, "DECOMPOSED", 100)
     few = policy.fit_stored(Laplace(0.5), X[:100], Y[:100])
     many = policy.fit_stored(Laplace(0.5), X[:101], Y[:101])
@@ -59,7 +59,7 @@ def test_the_policy_hands_over_at_its_number_of_points(monkeypatch):
     assert policy.exact_bytes(101) < policy.exact_bytes(100)
 
 
-def test_a_quick_fit_takes_the_ridge_of_a_part(monkeypatch):
+def test_a_quick_fit_uses_the_ridge_of_a_subset(monkeypatch):
     monkeypatch.setattr(single, "QUICK_POINTS", 100)
     found = fit_factored(Laplace(0.5), X, Y, quick=True)
     exact = fit_gram(double_gram(Laplace(0.5), X), Y, found.ridge)
@@ -69,7 +69,7 @@ def test_a_quick_fit_takes_the_ridge_of_a_part(monkeypatch):
 
 
 def test_with_more_points_some_of_them_choose_the_ridge(monkeypatch):
-    monkeypatch.setattr(single, "LOOKED_AT", 150)
+    monkeypatch.setattr(single, "MAX_LOO_POINTS", 150)
     found = fit_factored(Laplace(0.5), X, Y, weight=np.full(300, 2.0))
     part = np.random.default_rng(1).permutation(300)[:150]
     some = fit_factored(Laplace(0.5), X[part], Y[part], weight=np.full(150, 2.0))

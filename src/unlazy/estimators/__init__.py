@@ -1,5 +1,5 @@
-"""The scikit-learn face: kernels of wide networks, random features, trained networks and recursive
-feature machines as estimators.
+"""scikit-learn estimators: kernels of wide networks, random features, trained networks and
+recursive feature machines.
 """
 
 from unlazy.estimators.committee import KernelCommitteeClassifier, KernelCommitteeRegressor

@@ -1,7 +1,7 @@
-"""What all estimators share: checked data, targets as columns of scores, labels from scores.
+"""Base classes of the estimators: input validation, targets as score columns, labels from scores.
 
-An estimator gives `_fit_scores` and `_scores`. Parameters are dataclass fields: stored as they are
-and checked in `fit`.
+Subclasses implement `_fit_scores` and `_scores`. Parameters are dataclass fields, stored unchanged
+and validated in `fit`.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from unlazy.core.threefry import new_key
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class Scoring(BaseEstimator):
-    """An estimator that learns columns of scores."""
+    """Base class of estimators that fit columns of scores."""
 
     @abstractmethod
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
-        """Learn the columns of Y; all weights are positive."""
+        """Fit the columns of Y; all weights are positive."""
 
     @abstractmethod
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        """One column for each column of Y."""
+        """Return one column of scores per column of Y."""
 
-    def _found(self, X: Any) -> np.ndarray:
+    def _checked_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return self._scores(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
 
 
 def weighted(
-    X: np.ndarray, y: np.ndarray, sample_weight: Any, *, least: int = 2
+    X: np.ndarray, y: np.ndarray, sample_weight: Any, *, min_samples: int = 2
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Without the examples of weight 0, which count as not there; at least so many must be left."""
+    """Return X, y and the weights without the samples of weight 0; require `min_samples` others."""
     if sample_weight is None:
         return X, y, np.ones(len(X))
     weight = np.asarray(sample_weight, np.float64)
@@ -49,51 +49,52 @@ def weighted(
         weight = np.full(len(X), float(weight))
     require(
         weight.shape == (len(X),),
-        f"sample_weight must be {len(X)} numbers, one for each sample, but has the shape "
-        f"{weight.shape}.",
+        f"sample_weight must have shape ({len(X)},), one weight per sample, got {weight.shape}.",
     )
     require(
         bool(np.all(np.isfinite(weight)) and np.all(weight >= 0)),
-        "sample_weight must be finite numbers ≥ 0.",
+        "sample_weight must be finite and ≥ 0.",
     )
     keep = weight > 0
     require(
-        int(keep.sum()) >= least, f"At least {least} samples must have a weight that is not zero."
+        int(keep.sum()) >= min_samples,
+        f"At least {min_samples} samples must have a weight above zero, got {keep.sum()}.",
     )
     return X[keep], y[keep], weight[keep]
 
 
 class Classifier(ClassifierMixin, Scoring):
-    """One score for each class, or with two classes one score, positive for the second; coded
-    ±1.
+    """Base class of classifiers, fitted to labels ±1.
+
+    There is one score per class. Two classes have one score, positive for the second.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from labelled samples; a sample of weight 2 counts as two samples."""
+        """Fit to labeled samples; a sample of weight 2 counts as two samples."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_classification_targets(y)
         X, y, weight = weighted(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         require(
             len(self.classes_) > 1,
-            "A classifier needs samples of at least 2 classes, but all are of class "
+            "A classifier needs samples of at least 2 classes, got only class "
             f"{self.classes_[0]!r}.",
         )
         self._fit_scores(X, self._coded(codes), weight)
         return self
 
     def _coded(self, codes: np.ndarray) -> np.ndarray:
-        """Places of classes as the columns that are learned."""
+        """Return class indices as columns of ±1."""
         columns = codes[:, None] == np.arange(len(self.classes_))
         return np.where(columns if len(self.classes_) > 2 else columns[:, 1:], 1.0, -1.0)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores: a column for each class, or one number with two classes."""
-        scores = self._found(X)
+        """Return the scores, one column per class, or a vector for two classes."""
+        scores = self._checked_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the greatest score."""
+        """Return the class of the largest score."""
         scores = self.decision_function(X)
         result: np.ndarray = self.classes_[
             (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
@@ -102,13 +103,13 @@ class Classifier(ClassifierMixin, Scoring):
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
-    """Real targets, one or several.
+    """Base class of regressors for one or several real targets.
 
-    Several are learned in units of their standard deviations, so that none outweighs the others.
+    Several targets are divided by their standard deviations, so that they weigh the same.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from samples with targets; a sample of weight 2 counts as two samples."""
+        """Fit to samples with targets; a sample of weight 2 counts as two samples."""
         X, y = validate_data(
             self,
             X,
@@ -127,16 +128,14 @@ class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Targets, of the shape that they had in `fit`."""
-        found = self._found(X) * self._units
-        result: np.ndarray = found[:, 0] if self._single else found
+        """Return the predicted targets, shaped as in `fit`."""
+        scores = self._checked_scores(X) * self._units
+        result: np.ndarray = scores[:, 0] if self._single else scores
         return result
 
 
 def standard(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and standard deviation of each column; 1 for a column that is constant up to
-    rounding.
-    """
+    """Return weighted mean and standard deviation per column (1 if constant up to rounding)."""
     mean = weight @ values / weight.sum()
     scale = np.sqrt(weight @ np.square(values - mean) / weight.sum())
     rounding = 16 * np.finfo(np.float64).eps * np.max(np.abs(values), axis=0)
@@ -144,5 +143,5 @@ def standard(values: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def random_key(random_state: Any) -> jax.Array:
-    """A key for JAX from scikit-learn's `random_state`."""
+    """Return a JAX key drawn from scikit-learn's `random_state`."""
     return new_key(int(check_random_state(random_state).randint(2**31 - 1)))

@@ -1,7 +1,7 @@
-"""The catalog of methods: audits of tables take their groups and hyperparameter configurations
-from it, rankings on UCI tables the default estimators.
+"""Methods for tabular data, shared by audits and UCI rankings.
 
-A linear model has fixed features, the columns themselves: if it is best, nothing has to be learned.
+Audits use the groups and hyperparameter configurations, rankings the default estimators. Linear
+models belong to the fixed features: their features are the columns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from unlazy.core.metrics import Kind
 from unlazy.learners.scikit_methods import BOOSTING, FOREST, ScikitMethod
 
 Group = Literal["fixed", "learned", "tree"]
-#: What each group is called in a sentence.
+#: Labels of the groups.
 GROUPS: dict[Group, str] = {
     "fixed": "fixed features",
     "learned": "learned features",
@@ -30,8 +30,10 @@ GROUPS: dict[Group, str] = {
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """A method by name, its group, its default estimator for a kind of target, and the
-    hyperparameter configurations that audits try for a number of encoded columns.
+    """A method with its group, default estimator and hyperparameter configurations.
+
+    `default(kind)` is the estimator for a kind of target. `configurations(kind, d)` are those that
+    audits try on d encoded columns.
     """
 
     name: str
@@ -40,7 +42,7 @@ class Method:
     configurations: Callable[[Kind, int], list[BaseEstimator]] | None = None
 
     def settings(self, kind: Kind, d: int) -> list[BaseEstimator]:
-        """Return the configurations for d columns; the default alone if there are no others."""
+        """Return the configurations for d columns, by default only the default estimator."""
         return [self.default(kind)] if self.configurations is None else self.configurations(kind, d)
 
 
@@ -57,7 +59,6 @@ COMMITTEE = ScikitMethod(e.KernelCommitteeClassifier, e.KernelCommitteeRegressor
 
 
 def _of(method: ScikitMethod, **parameters: Any) -> Callable[[Kind], BaseEstimator]:
-    """Return the function from a kind of target to an estimator."""
     return lambda kind: method.estimator(kind, **parameters)
 
 
@@ -154,13 +155,13 @@ METHODS: dict[str, Method] = {
         Method("SVC", "fixed", ScikitMethod(SVC, SVR).estimator),
     )
 }
-#: Methods that an audit compares; the others have no part in it.
+#: Methods that an audit compares.
 AUDIT: dict[str, Method] = {
     name: method
     for name, method in METHODS.items()
     if name not in ("kernel committee", "residual network", "MLPClassifier", "SVC")
 }
-#: Methods with default settings as rankings on UCI tables name them.
+#: Methods with default settings, under their names in rankings on UCI tables.
 RANKING: dict[str, Method] = {
     **{
         name: METHODS[name]

@@ -1,6 +1,4 @@
-"""A committee of kernel machines: each chooses its own ridge, and the mean of their scores
-counts.
-"""
+"""Averages of kernel machines, each with its own ridge."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from unlazy.estimators.kernel import KernelMachine, NamedKernel
 from unlazy.kernels.base import Kernel
 from unlazy.kernels.wide import NTK
 
-#: The kernels of a committee where none are named: two tangent kernels, without and with much bias,
-#: and one that is rough at every point.
+#: Default kernels: two NTKs, with small and large bias variance, and the nonsmooth Laplace kernel.
 COMMITTEE: tuple[str | Kernel, ...] = (
     NTK(1, "relu", 2.0, 0.1),
     NTK(1, "relu", 2.0, 1.0),
@@ -26,30 +23,30 @@ COMMITTEE: tuple[str | Kernel, ...] = (
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _Committee(KernelMachine):
-    """Several kernel machines on the same samples.
+    """The mean score of several kernel machines.
 
     Parameters
     ----------
     kernels : sequence of str or Kernel, optional
-        Names of `unlazy.kernels.catalog.KERNELS`, or kernels; by default tangent kernels of one
-        hidden layer with little and with much bias, and "laplace".
+        Names in `unlazy.kernels.catalog.KERNELS`, or kernels. By default the NTKs of one hidden
+        layer with bias variances 0.1 and 1, and "laplace".
 
-    `members_` are the fitted machines. The other parameters are those of each.
+    The other parameters apply to every machine. `members_` are the fitted machines.
     """
 
     kernels: Sequence[str | Kernel] | None = None
 
     def _kernel(self, d: int) -> Kernel:
-        raise NotImplementedError("A committee has several kernels: see its members.")
+        raise NotImplementedError("A committee has several kernels; see members_.")
 
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
         kernels = COMMITTEE if self.kernels is None else tuple(self.kernels)
-        require(len(kernels) > 0, "A committee needs at least one kernel.")
-        given = {
+        require(len(kernels) > 0, "kernels must contain at least one kernel.")
+        parameters = {
             name: getattr(self, name)
             for name in ("ridge", "ridges", "fit_intercept", "solver", "memory")
         }
-        self.members_ = [NamedKernel(kernel=kernel, **given) for kernel in kernels]
+        self.members_ = [NamedKernel(kernel=kernel, **parameters) for kernel in kernels]
         for member in self.members_:
             member._fit_scores(X, Y, weight)
 
@@ -59,8 +56,8 @@ class _Committee(KernelMachine):
 
 
 class KernelCommitteeRegressor(Regressor, _Committee):
-    """Regression by the mean of several kernel machines."""
+    """Regression by the mean prediction of several kernel machines."""
 
 
 class KernelCommitteeClassifier(Classifier, _Committee):
-    """Classification by the mean score of several kernel machines, each class against the rest."""
+    """One-vs-rest classification by the mean score of several kernel machines."""

@@ -1,11 +1,9 @@
-"""Many networks trained as one program: settings times held-out parts to choose by, then seeds to
-average over.
+"""Networks trained in one program, for selecting settings on held-out rows and for ensembles.
 
-All members see the same rows; which of them a member learns from is its weights, and a row that is
-held out has the weight 0. The number of steps is an input of the program. So the networks that
-choose and those that are kept are one compiled program. Sizes are rounded up so that tables of
-about the same size share it: columns of zeros, which change nothing, and repeated rows whose
-weights are shared with the originals.
+All networks get the same rows with different weights; held-out rows have weight 0. The number of
+steps is an input of the program. So selection and the final ensemble use one compiled program.
+Sizes are rounded up, so that tables of similar size use it, too. Padding columns are zero, and
+padding rows are copies that divide the weight of the original row.
 """
 
 from __future__ import annotations
@@ -27,29 +25,25 @@ from unlazy.learners.sources import SampleGradients
 from unlazy.networks.base import Init, Network
 from unlazy.tasks.base import WeightedBatch
 
-#: The least numbers of rows and columns to which a table is filled up.
-ROWS, COLUMNS = 128, 16
-#: Held-out parts: of five, in each of which every class has its share.
+#: Smallest numbers of rows and columns to which a table is padded.
+ROW_UNIT, COLUMN_UNIT = 128, 16
+#: Number of stratified held-out parts.
 PARTS = 5
-#: Below this number of distinct rows nothing is held out.
-FEWEST = 20
-#: Factors of the scores that may be the best on held-out rows.
+#: Minimum number of distinct rows for holding some out.
+MIN_ROWS = 20
+#: Candidate factors of the scores (inverse temperatures), selected on held-out rows.
 SHARPNESS = np.geomspace(0.05, 4.0, 40)
 
 
-def rounded_up(size: int, least: int) -> int:
-    """The next of `least`·2^k, in eighths of a power of two beyond 1024: at most an eighth too much
-    where it costs time.
-    """
-    power = max(least, 1 << (size - 1).bit_length())
+def rounded_up(size: int, minimum: int) -> int:
+    """Return `size` rounded up to `minimum`·2^k, or beyond 1024 to an eighth of a power of two."""
+    power = max(minimum, 1 << (size - 1).bit_length())
     step = power // 16 if power > 1024 else power
     return -(-size // step) * step
 
 
 class DistinctRows(NamedTuple):
-    """Distinct rows with their weights: a row of weight 2 and the same row twice are the same
-    table.
-    """
+    """Distinct rows with their weights; a row of weight 2 equals two copies of weight 1."""
 
     x: Float[np.ndarray, "n d"]
     y: Float[np.ndarray, "n o"]
@@ -62,7 +56,7 @@ class DistinctRows(NamedTuple):
         y: Float[np.ndarray, "n o"],
         weight: Float[np.ndarray, " n"],
     ) -> DistinctRows:
-        """In an order that depends on the rows alone."""
+        """Merge equal rows, in an order that depends only on the rows."""
         both = np.column_stack([x, y])
         distinct, same = np.unique(both, axis=0, return_inverse=True)
         return cls(
@@ -70,9 +64,7 @@ class DistinctRows(NamedTuple):
         )
 
     def parts(self, seed: int) -> Int[np.ndarray, "p h"]:
-        """For each of `PARTS`, the rows that it holds out: an equal number, spread over the
-        targets, the same rows never in two.
-        """
+        """Return the indices of the held-out rows per part: disjoint, equally many, stratified."""
         draw = np.random.default_rng(seed)
         first = np.argmax(self.y, axis=1) if self.y.shape[1] > 1 else self.y[:, 0]
         order = np.lexsort([draw.random(len(first)), first])
@@ -81,10 +73,7 @@ class DistinctRows(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How a member is drawn and trained.
-
-    Recipes that are trained together differ in numbers only.
-    """
+    """Initialization and training stage; recipes of one program differ only in numbers."""
 
     init: Init
     stage: Descent
@@ -92,9 +81,7 @@ class Recipe(NamedTuple):
 
 @eqx.filter_jit
 def _train(recipes: Recipe, x: Any, y: Any, weight: Any, lengths: Any, keys: Any) -> Network:
-    """Each member by its own recipe, with its own weights of the rows and its own key; the networks
-    after each of `lengths` steps.
-    """
+    """Train one network per recipe, row weights and key; return the networks after each length."""
 
     def one(recipe: Recipe, weight: Any, key: Any) -> Network:
         key_init, key_order = jax.random.split(key)
@@ -114,12 +101,12 @@ def _drawn(init: Init, d: int, outputs: int, keys: Any) -> Network:
 
 
 @eqx.filter_jit
-def _begun(stage: Descent, networks: Network) -> Any:
+def _initial_states(stage: Descent, networks: Network) -> Any:
     return eqx.filter_vmap(stage.begin)(networks)
 
 
 @eqx.filter_jit
-def _went_on(stage: Descent, states: Any, batch: WeightedBatch, steps: Any, keys: Any) -> Any:
+def _continued(stage: Descent, states: Any, batch: WeightedBatch, steps: Any, keys: Any) -> Any:
     spans = jnp.stack([jnp.zeros_like(steps), steps])[None]
 
     def one(state: Any, key: Any) -> Any:
@@ -130,7 +117,7 @@ def _went_on(stage: Descent, states: Any, batch: WeightedBatch, steps: Any, keys
 
 @eqx.filter_jit
 def _held_out_scores(networks: Network, x: Any) -> Any:
-    """Scores of each member's networks on its own rows: members steps rows outputs."""
+    """Return scores of each network on its own rows: networks × steps × rows × outputs."""
     arrays, rest = eqx.partition(networks, eqx.is_array)
 
     def scores(one: Network, rows: Any) -> Any:
@@ -141,15 +128,13 @@ def _held_out_scores(networks: Network, x: Any) -> Any:
 
 @eqx.filter_jit
 def mean_scores(networks: Network, x: Any) -> Any:
-    """The mean of the members' scores."""
+    """Return the mean score of the networks."""
     arrays, rest = eqx.partition(networks, eqx.is_array)
     return jnp.mean(jax.vmap(lambda one: eqx.combine(one, rest)(x))(arrays), axis=0)
 
 
 class HeldOutChoice(NamedTuple):
-    """What held-out rows say: places of the setting and of the stop, the factor of the scores, and
-    the loss of every setting and stop.
-    """
+    """Selected indices of setting and stop, factor of the scores, and all held-out losses."""
 
     setting: int
     stop: int
@@ -158,12 +143,12 @@ class HeldOutChoice(NamedTuple):
 
 
 class Members:
-    """Trains members on a table. `at_once`: how many in one program."""
+    """Trainer of networks on a table, `at_once` of them per program."""
 
     def __init__(self, rows: DistinctRows, loss: Loss, at_once: int) -> None:
         self.rows, self.loss, self.at_once = rows, loss, at_once
         n = len(rows.x)
-        self.repeated = np.arange(rounded_up(n, ROWS)) % n
+        self.repeated = np.arange(rounded_up(n, ROW_UNIT)) % n
         self.copies = np.bincount(self.repeated, minlength=n)
         self.x = padded(rows.x)
         self._x, self._y = (
@@ -177,11 +162,9 @@ class Members:
         weights: Float[np.ndarray, "m n"],
         keys: Any,
     ) -> Network:
-        """The networks of all members at each of `stops`, the last of which ends training, in
-        single precision.
-        """
+        """Return the networks after each number of steps in `stops`, in single precision."""
         lengths = jnp.asarray(np.diff(stops, prepend=0), jnp.int32)
-        size = min(self.at_once, len(recipes))  # of all groups: one program
+        size = min(self.at_once, len(recipes))  # the same for all groups, for one program
         groups = [
             np.minimum(np.arange(start, start + size), len(recipes) - 1)
             for start in range(0, len(recipes), size)
@@ -192,50 +175,48 @@ class Members:
                 lambda *leaves: jnp.asarray(leaves, jnp.float32),
                 *[recipes[index] for index in group],
             )
-            shares = (weights[group] / self.copies)[:, self.repeated]
-            shares = shares * (shares.shape[1] / shares.sum(axis=1, keepdims=True))
+            spread = (weights[group] / self.copies)[:, self.repeated]
+            spread = spread * (spread.shape[1] / spread.sum(axis=1, keepdims=True))
             networks = _train(
-                stacked, self._x, self._y, jnp.asarray(shares, jnp.float32), lengths, keys[group]
+                stacked, self._x, self._y, jnp.asarray(spread, jnp.float32), lengths, keys[group]
             )
             result: Network = jax.tree.map(np.asarray, networks)
             return result
 
         if len(groups) > 1:
-            trained(
-                groups[0], jnp.zeros_like(lengths)
-            )  # no step: the program is compiled once, not by each thread
-        found = in_threads(lambda group: trained(group, lengths), groups)
-        together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
+            # Without a step: compile once, not in each thread.
+            trained(groups[0], jnp.zeros_like(lengths))
+        parts = in_threads(lambda group: trained(group, lengths), groups)
+        together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
         result: Network = jax.tree.map(lambda leaf: leaf[: len(recipes)], together)
         return result
 
     def drawn(self, init: Init, keys: Any) -> Network:
-        """Initial networks, one a key."""
+        """Draw one initial network per key."""
         return _drawn(init, self.x.shape[1], self.rows.y.shape[1], keys)
 
-    def begun(self, stage: Descent, networks: Network) -> Any:
-        """What a stage starts from, of each network."""
-        return _begun(stage, jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), networks))
+    def initial_states(self, stage: Descent, networks: Network) -> Any:
+        """Return the networks with the initial state of a stage's optimizer."""
+        single = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), networks)
+        return _initial_states(stage, single)
 
-    def went_on(self, stage: Descent, states: Any, steps: int, keys: Any) -> Any:
-        """Networks with the optimiser's memory, so many steps of a stage later, on all rows."""
-        share = (self.rows.weight / self.copies)[self.repeated]
-        share = share * (len(share) / share.sum())
-        batch = WeightedBatch(self._x, self._y, jnp.asarray(share, jnp.float32))
-        return _went_on(stage, states, batch, jnp.asarray(steps, jnp.int32), keys)
+    def continued(self, stage: Descent, states: Any, steps: int, keys: Any) -> Any:
+        """Return the states after some more steps of a stage on all rows."""
+        weight = (self.rows.weight / self.copies)[self.repeated]
+        weight = weight * (len(weight) / weight.sum())
+        batch = WeightedBatch(self._x, self._y, jnp.asarray(weight, jnp.float32))
+        return _continued(stage, states, batch, jnp.asarray(steps, jnp.int32), keys)
 
     def choose(
         self, settings: Sequence[Recipe], stops: Sequence[int], splits: int, seed: int, key: Any
     ) -> HeldOutChoice:
-        """The setting and stop of the least loss on rows that are held out, summed over `splits`
-        held-out parts.
-        """
+        """Return the setting and stop of the smallest loss on the first `splits` held-out parts."""
         held = self.rows.parts(seed)[:splits]  # s h
         recipes = [setting for setting in settings for _ in range(splits)]
         out = np.tile(held, (len(settings), 1))
         weights = np.broadcast_to(self.rows.weight, (len(out), len(self.rows.weight))).copy()
         np.put_along_axis(weights, out, 0.0, axis=1)
-        # Settings meet the same initial networks and orders.
+        # All settings use the same initial networks and orders of rows.
         keys = jax.random.split(key, splits)[np.tile(np.arange(splits), len(settings))]
         networks = self.train(recipes, stops, weights, keys)
         scores = np.asarray(
@@ -257,28 +238,27 @@ class Members:
 
 
 def padded(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n e"]:
-    """With columns of zeros up to a round number."""
-    return np.pad(x, ((0, 0), (0, rounded_up(x.shape[1], COLUMNS) - x.shape[1])))
+    """Return x with columns of zeros appended, up to a rounded number."""
+    return np.pad(x, ((0, 0), (0, rounded_up(x.shape[1], COLUMN_UNIT) - x.shape[1])))
 
 
 def sharpened_losses(loss: Loss, scores: Any, y: Any, weight: Any) -> Float[np.ndarray, " t"]:
-    """Mean loss with the scores times each of `SHARPNESS`, so that confidence, which is mended
-    later, is not held against a network.
+    """Return the mean loss of the scores multiplied by each factor in `SHARPNESS`.
 
-    Targets of a regression have no such factor: there the losses are all the same.
+    Thus settings are compared after calibration. The squared loss ignores the factor.
     """
-    share = weight / weight.sum()
+    weight = weight / weight.sum()
     if loss == "squared":
-        return np.full(len(SHARPNESS), float(np.sum(share[..., None] * np.square(scores - y))))
+        return np.full(len(SHARPNESS), float(np.sum(weight[..., None] * np.square(scores - y))))
     if loss == "logistic":
         return np.array(
             [
-                float(np.sum(share * np.logaddexp(0, -factor * (y * scores)[..., 0])))
+                float(np.sum(weight * np.logaddexp(0, -factor * (y * scores)[..., 0])))
                 for factor in SHARPNESS
             ]
         )
-    found = []
+    losses = []
     for factor in SHARPNESS:
         logs = factor * scores - scipy.special.logsumexp(factor * scores, axis=-1, keepdims=True)
-        found.append(-float(np.sum(share * np.sum(y * logs, axis=-1))))
-    return np.array(found)
+        losses.append(-float(np.sum(weight * np.sum(y * logs, axis=-1))))
+    return np.array(losses)

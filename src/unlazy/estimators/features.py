@@ -1,4 +1,4 @@
-"""Random features with a ridge regression on them."""
+"""Ridge regression on random features."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from unlazy.solvers.ridge import fit_features
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _RandomFeatures(Scoring):
-    """Features that are drawn and never learned, and a ridge regression on them.
+    """Ridge regression on random features that are not trained.
 
     Parameters
     ----------
     features : str
-        A name of `unlazy.core.activations.ACTIVATIONS` for one such neuron a feature, "fourier" for
-        random cosines, or "tangent" for the gradients of a random ReLU network. Inner products of
-        features approach the kernels `NNGP` and `NTK` of depth 1 without their last bias, and
-        `RBF(gamma)` for "fourier": see `unlazy.kernels.feature_maps`.
+        A name in `unlazy.core.activations.ACTIVATIONS` for one neuron per feature, "fourier" for
+        random cosines, or "tangent" for the gradients of a random ReLU network. As the width
+        grows, inner products of features converge to kernels: `NNGP` for neurons and `NTK` for
+        "tangent", both of depth 1 without the last bias, and `RBF(gamma)` for "fourier".
+        See `unlazy.kernels.feature_maps`.
     width : int
-        Number of neurons. "tangent" makes d + 2 features of each.
+        Number of neurons. "tangent" has d + 2 features per neuron.
     w_variance, b_variance : float
         Variances of weights and biases.
     gamma : float, optional
-        Of the "fourier" features, which approach the kernel exp(−gamma·‖x − z‖²): by default 1/d.
+        Parameter of the limit exp(−gamma·‖x − z‖²) of "fourier", by default 1/d.
     ridge, ridges, fit_intercept, memory
-        As for the kernels.
+        As in the kernel estimators.
     random_state : int, RandomState instance or None
-        Draws the features.
+        Random state for drawing the features.
 
-    `map_` is the feature map that was drawn, whose features are times √(w_variance/width), or
+    `map_` is the drawn feature map. Its features are multiplied by √(w_variance/width), or by
     √(1/width) for "fourier".
     """
 
@@ -75,13 +76,13 @@ class _RandomFeatures(Scoring):
             raise unknown("kind of random features", str(self.features), kinds)
         require(
             isinstance(self.width, int | np.integer) and self.width > 0,
-            f"width must be a positive whole number, but is {self.width!r}.",
+            f"width must be a positive integer, got {self.width!r}.",
         )
         if isinstance(self.ridge, str) and self.ridge != "loo":
             raise unknown("ridge", self.ridge, ["loo"])
         require_variances(self.w_variance, self.b_variance)
         gamma = 1 / d if self.gamma is None else self.gamma
-        require(bool(0 < gamma < math.inf), f"gamma must be a finite number > 0, but is {gamma}.")
+        require(bool(0 < gamma < math.inf), f"gamma must be finite and > 0, got {gamma}.")
         distribution: Features
         if self.features == FOURIER:
             distribution = RandomFeatures(FOURIER, int(self.width), math.sqrt(2 * gamma))
@@ -93,14 +94,14 @@ class _RandomFeatures(Scoring):
                 else RandomFeatures(self.features, int(self.width), *scales)
             )
         p = distribution.count(d)
-        need, have = (
+        required, available = (
             8 * (3 * n * p + 3 * min(n, p) ** 2),
             machine_memory() if self.memory is None else self.memory,
         )
         require(
-            need <= have,
-            f"{p:,} features of {n:,} samples need {need / 1e9:.3g} GB of memory, but "
-            f"{have / 1e9:.3g} GB may be used. Lower the width.",
+            required <= available,
+            f"{p:,} features of {n:,} samples need {required / 1e9:.3g} GB of memory; the limit is "
+            f"{available / 1e9:.3g} GB. Lower the width.",
         )
         return distribution
 
@@ -119,4 +120,4 @@ class RandomFeatureRegressor(Regressor, _RandomFeatures):
 
 
 class RandomFeatureClassifier(Classifier, _RandomFeatures):
-    """Ridge regression of labels of ±1 on random features, each class against the rest."""
+    """One-vs-rest classification by ridge regression of labels ±1 on random features."""

@@ -1,6 +1,4 @@
-"""Kernel machines: ridge regression and support vectors on kernels, those of wide networks among
-them.
-"""
+"""Kernel ridge regression and support vector machines, also with kernels of wide networks."""
 
 from __future__ import annotations
 
@@ -23,33 +21,35 @@ from unlazy.solvers.exact import Solution
 from unlazy.solvers.policy import Solver, fit_kernel, require_memory
 from unlazy.solvers.ridge import double_gram
 
-#: One ridge, several to choose from, or those of `unlazy.solvers.ridge.RIDGES`.
+#: One ridge, candidates, or None for `unlazy.solvers.ridge.RIDGES`.
 Ridges = float | Sequence[float] | None
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class KernelMachine(Scoring):
-    """f(x) = Σ_i k(x, x_i)·dual_coef_[i] + intercept_, with an intercept that is not penalised.
-    Inputs are taken as they are.
+    """A kernel machine f(x) = Σ_i k(x, x_i)·dual_coef_[i] + intercept_.
+
+    The intercept is not penalized. Inputs are not standardized.
 
     Parameters
     ----------
     ridge : float or "loo"
-        λ of the penalty λ·‖f‖², scikit-learn's `alpha`. "loo" takes the best of `ridges` by
-        leave-one-out.
+        λ of the penalty λ·‖f‖², `alpha` in scikit-learn. "loo" selects from `ridges` by
+        leave-one-out cross-validation.
     ridges : sequence of float, optional
-        By default 17 ridges from 1e-7 to 10 times the mean square of a centred feature vector.
+        Candidates for "loo". By default 17 values from 1e-7 to 10 times the mean squared norm of
+        a centered feature vector.
     fit_intercept : bool
-        Whether there is an intercept. Without, targets are not centred.
+        Whether to fit an intercept. Otherwise targets are not centered.
     solver : "auto", "exact", "landmarks" or "cg"
-        "exact" holds the Gram matrix in memory; with more than a few thousand samples its factor is
-        in single precision with refinement, and leave-one-out looks at the ridges near the best one
-        of a random part of the samples. "landmarks" fits all samples by functions that are spanned
-        by the kernel at 5,000 of them, `X_fit_`. "cg" computes the matrix anew in each iteration of
-        conjugate gradients, with the best ridge of that part. "auto" is exact where this fits into
-        memory and time, else with landmarks (`unlazy.solvers.policy`).
+        "exact" stores the Gram matrix. With more than a few thousand samples it is factorized in
+        single precision and refined, and "loo" only tries ridges near the best one on a random
+        subset of the samples. "landmarks" fits all samples by functions spanned by the kernel at
+        5,000 of them, `X_fit_`. "cg" computes the matrix again in each iteration of conjugate
+        gradients and takes the best ridge on the subset. "auto" is "exact" if memory and time
+        allow, otherwise "landmarks" (see `unlazy.solvers.policy`).
     memory : float, optional
-        Bytes that may be used; by default all that the machine has.
+        Memory limit in bytes, by default the memory of the machine.
     """
 
     ridge: float | Literal["loo"] = "loo"
@@ -60,7 +60,7 @@ class KernelMachine(Scoring):
 
     @abstractmethod
     def _kernel(self, d: int) -> Kernel:
-        """The kernel for d features."""
+        """Return the kernel for d features."""
 
     def _ridges(self) -> Ridges:
         if isinstance(self.ridge, str):
@@ -69,7 +69,7 @@ class KernelMachine(Scoring):
             return self.ridges
         require(
             bool(np.isfinite(self.ridge) and self.ridge >= 0),
-            f"ridge must be a finite number ≥ 0 or 'loo', but is {self.ridge!r}.",
+            f"ridge must be finite and ≥ 0, or 'loo', got {self.ridge!r}.",
         )
         return float(self.ridge)
 
@@ -80,7 +80,7 @@ class KernelMachine(Scoring):
         self, kernel: Kernel, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, ridges: Ridges
     ) -> None:
         self.kernel_ = kernel
-        found = fit_kernel(
+        solved = fit_kernel(
             self.kernel_,
             X,
             Y,
@@ -90,21 +90,21 @@ class KernelMachine(Scoring):
             solver=self.solver,
             memory=self.memory,
         )
-        if not found.converged:
+        if not solved.converged:
             message = (
-                f"Conjugate gradients ended at a relative residual of {found.residual:.1e}. Use "
-                "a greater ridge."
+                "Conjugate gradients did not converge (relative residual "
+                f"{solved.residual:.1e}). Use a larger ridge."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         self.X_fit_, self.solver_, self._precision = (
-            found.points,
-            found.choice.method,
-            found.choice.precision,
+            solved.points,
+            solved.choice.method,
+            solved.choice.precision,
         )
         self.dual_coef_, self.intercept_, self.ridge_ = (
-            found.fit.coefficients,
-            found.fit.intercept,
-            found.fit.ridge,
+            solved.fit.coefficients,
+            solved.fit.intercept,
+            solved.fit.ridge,
         )
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
@@ -117,15 +117,15 @@ class KernelMachine(Scoring):
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class KernelClassifier(Classifier, KernelMachine):
-    """A kernel machine for classes, each against the rest.
+    """A one-vs-rest kernel classifier.
 
     Parameters
     ----------
     loss : "ridge" or "hinge"
-        Least squares to labels of ±1, or support vectors (scikit-learn's `SVC` on the Gram matrix),
-        for which `C` takes the place of `ridge`.
+        Least squares on labels ±1, or support vector machines (scikit-learn's `SVC` on the Gram
+        matrix), which use `C` instead of `ridge`.
     C : float
-        Weight of the hinge losses.
+        Weight of the hinge loss.
     """
 
     loss: Literal["ridge", "hinge"] = "ridge"
@@ -139,9 +139,9 @@ class KernelClassifier(Classifier, KernelMachine):
             return
         require(
             bool(np.isfinite(self.C) and self.C > 0),
-            f"C must be a finite number > 0, but is {self.C!r}.",
+            f"C must be finite and > 0, got {self.C!r}.",
         )
-        require_memory(len(X), self.memory, "loss='ridge' with solver='cg' needs no Gram matrix.")
+        require_memory(len(X), self.memory, "loss='ridge' with solver='cg' stores no Gram matrix.")
         self.kernel_, self.X_fit_, self._precision = self._kernel(X.shape[1]), X, "float64"
         K = double_gram(self.kernel_, X)
         self.dual_coef_, self.intercept_ = np.zeros(Y.shape), np.zeros(Y.shape[1])
@@ -153,17 +153,17 @@ class KernelClassifier(Classifier, KernelMachine):
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _WideNetwork(KernelMachine):
-    """A kernel of an infinitely wide network.
+    """A kernel machine with the kernel of an infinitely wide network.
 
     Parameters
     ----------
     depth : int
         Number of hidden layers.
     activation : str or callable
-        Any of `unlazy.core.activations.ACTIVATIONS`, or a function: see
-        `unlazy.kernels.wide.WideNetwork`.
+        A name in `unlazy.core.activations.ACTIVATIONS`, or a function (see
+        `unlazy.kernels.wide.WideNetwork`).
     w_variance, b_variance : float
-        Variances of weights and biases, in NTK parametrisation.
+        Variances of weights and biases in NTK parametrization.
     """
 
     depth: int = 1
@@ -184,19 +184,18 @@ class _ConjugateKernel(_WideNetwork):
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class NamedKernel(KernelMachine):
-    """A kernel by its name.
+    """A kernel machine with a kernel given by name.
 
     Parameters
     ----------
     kernel : str or Kernel
-        A name of `unlazy.kernels.catalog.KERNELS`: "linear", "polynomial" (degree, offset),
+        A name in `unlazy.kernels.catalog.KERNELS`: "linear", "polynomial" (degree, offset),
         "quadratic", "rbf" or "laplace" (gamma), "arc-cosine" (order), "arcsine" (w_variance,
         b_variance), "nngp" or "ntk" (depth, activation, w_variance, b_variance); or an
         `unlazy.kernels.base.Kernel`.
     gamma, degree, offset, order, depth, activation, w_variance, b_variance : optional
-        The numbers of the named kernel; those that it does not have are not used. By default they
-        are those of the shelf, except `gamma`, which follows the number d of features: 1/d for
-        "rbf" and 1/√d for "laplace".
+        Parameters of the named kernel; others are ignored. Defaults are those of the catalog,
+        except `gamma`: 1/d for "rbf" and 1/√d for "laplace" with d features.
     """
 
     kernel: str | Kernel = "rbf"
@@ -225,14 +224,10 @@ class NamedKernel(KernelMachine):
         return named_kernel(self.kernel, d, {name: getattr(self, name) for name in names})
 
 
-def named_kernel(name: str, d: int, numbers: Mapping[str, Any]) -> Kernel:
-    """The kernel of that name for d features, with those of the numbers that are given and that it
-    has.
-    """
+def named_kernel(name: str, d: int, parameters: Mapping[str, Any]) -> Kernel:
+    """Return the kernel of that name for d features; parameters it does not have are ignored."""
     known = {field.name for field in dataclasses.fields(kernel_named(str(name)))}
-    given = {
-        number: value for number, value in numbers.items() if value is not None and number in known
-    }
+    given = {key: value for key, value in parameters.items() if value is not None and key in known}
     return kernel_named(
         name,
         **{"gamma": d ** {"rbf": -1.0, "laplace": -0.5}[name]} | given
@@ -246,13 +241,14 @@ class NTKRegressor(Regressor, _TangentKernel):
 
 
 class ConjugateKernelRegressor(Regressor, _ConjugateKernel):
-    """Ridge regression with the conjugate kernel (NNGP) of an infinitely wide network: only its
-    last layer learns.
+    """Ridge regression with the conjugate kernel (NNGP) of an infinitely wide network.
+
+    It equals training only the last layer.
     """
 
 
 class KernelRidgeRegressor(Regressor, NamedKernel):
-    """Ridge regression with a kernel by name."""
+    """Ridge regression with a kernel given by name."""
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
@@ -262,11 +258,12 @@ class NTKClassifier(KernelClassifier, _TangentKernel):
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class ConjugateKernelClassifier(KernelClassifier, _ConjugateKernel):
-    """Classification with the conjugate kernel (NNGP) of an infinitely wide network: only its last
-    layer learns.
+    """Classification with the conjugate kernel (NNGP) of an infinitely wide network.
+
+    It equals training only the last layer.
     """
 
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class KernelRidgeClassifier(KernelClassifier, NamedKernel):
-    """Classification with a kernel by name."""
+    """Classification with a kernel given by name."""

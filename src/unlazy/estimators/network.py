@@ -1,8 +1,8 @@
-"""Networks trained by the one training loop, as estimators.
+"""Estimators that train networks by gradient descent.
 
-Inputs are standardised, and so are the targets of a regression. What is not given is chosen on rows
-that are held out (`unlazy.estimators.ensembles`); then an ensemble is trained on all rows, of which
-the mean score counts.
+Inputs and regression targets are standardized. Hyperparameters that are not given are selected on
+held-out rows (`unlazy.estimators.ensembles`). Then an ensemble is trained on all rows, and its
+scores are averaged.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from unlazy.core.errors import require, unknown
 from unlazy.core.losses import Loss
 from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard, weighted
 from unlazy.estimators.ensembles import (
-    FEWEST,
-    ROWS,
+    MIN_ROWS,
+    ROW_UNIT,
     DistinctRows,
     Members,
     Recipe,
@@ -39,15 +39,16 @@ from unlazy.networks.deep import DeepInit
 from unlazy.networks.inits import PlainInit, ResNetInit
 from unlazy.networks.residual import ALL, HIDDEN
 
-#: Step sizes and penalties that are tried where held-out rows choose. The first are taken where
-#: there are too few rows to hold any out.
+#: Learning rates and weight decays to select from on held-out rows. The first are used if there are
+#: too few rows to hold any out.
 RATES, DECAYS = (3e-3, 1e-3), (1e-3, 1e-5, 1e-4, 1e-2)
 SETTINGS = tuple(itertools.product(RATES, DECAYS))
-#: With at least so many rows fewer pairs are tried, over this share of the steps.
-MANY, SETTINGS_MANY, RACE = 2_000, ((3e-3, 1e-3), (3e-3, 1e-4), (3e-3, 1e-2), (1e-3, 1e-4)), 0.5
-#: Shares of the steps at which training may end.
+#: From `LARGE` rows on, only `SETTINGS_LARGE` are tried, over this fraction of the steps.
+LARGE, SELECTION_FRACTION = 2_000, 0.5
+SETTINGS_LARGE = ((3e-3, 1e-3), (3e-3, 1e-4), (3e-3, 1e-2), (1e-3, 1e-4))
+#: Fractions of the steps after which training may stop.
 STOPS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
-#: Networks that are trained as one program. Several such programs run side by side, one a core.
+#: Networks trained in one program. Several programs run in parallel, one per core.
 AT_ONCE = 2
 
 HeldOut = Literal["held-out"]
@@ -61,36 +62,35 @@ class NetworkMachine(Scoring):
     Parameters
     ----------
     width : int
-        Neurons of a hidden layer.
+        Neurons per hidden layer.
     activation : str
-        Of all hidden neurons, any of `unlazy.core.activations.ACTIVATIONS`.
+        Activation of the hidden layers, a name in `unlazy.core.activations.ACTIVATIONS`.
     trained : "all" or "hidden"
-        Whether the last layer is trained, too.
+        Whether to train all layers or only the hidden ones.
     learning_rate, weight_decay : float or "held-out"
-        Step size, and λ of the penalty λ·‖weights‖² on weights without biases. "held-out" tries a
-        few and takes the best on rows that are held out.
+        Learning rate, and λ of the penalty λ·‖weights‖², which excludes biases. "held-out" selects
+        from a few values on held-out rows.
     early_stopping : bool
-        Whether training may end sooner, where held-out rows say so.
+        Whether held-out rows may select a smaller number of steps.
     epochs, min_steps, max_steps : int
-        Passes over the samples, but at least and at most so many steps. The last quarter of the
-        steps has a tenth of the step size.
+        Passes over the samples, and bounds on the number of steps. The learning rate is divided by
+        10 for the last quarter of the steps.
     batch_size : int
-        Samples a step.
-    optimiser : "adam" or "sgd"
-        SGD has no momentum.
+        Samples per step.
+    optimizer : "adam" or "sgd"
+        Optimizer; "sgd" has no momentum.
     ensemble : int
-        How many networks are trained on all samples with what was chosen. Their mean score counts.
+        Number of networks trained on all samples, whose scores are averaged.
     random_state : int, RandomState instance or None
-        Draws the initial networks, the order of the samples, and which are held out.
+        Random state of the initial networks, the order of the samples and the held-out rows.
 
-    `fit` begins anew; `partial_fit` goes on from the networks that there are, by one pass over the
-    samples that it is given, for data that come in parts. Nothing is held out then: step size and
-    penalty are those given, or the first that would be tried; inputs and targets are standardised
-    by the first part. The optimiser's averages go on as well.
+    `fit` starts from new networks. `partial_fit` continues training with one pass over the given
+    samples and keeps the optimizer's state. It holds nothing out: "held-out" stands for the first
+    candidate value. The first call sets the standardization of inputs and targets.
 
-    `networks_` are the trained networks, on standardised inputs. `learning_rate_`, `weight_decay_`
-    and `steps_` are what was chosen, `held_out_losses_` the losses by setting and stop (None where
-    nothing was chosen).
+    `networks_` are the trained networks, for standardized inputs. `learning_rate_`,
+    `weight_decay_` and `steps_` are the selected values. `held_out_losses_` are the losses by
+    setting and number of steps, or None if nothing was selected.
     """
 
     width: int = 128
@@ -109,11 +109,11 @@ class NetworkMachine(Scoring):
 
     @abstractmethod
     def _init(self, d: int, outputs: int) -> Init:
-        """The law of the initial network for inputs of size d; `outputs` may set its scales."""
+        """Return the initialization for inputs of size d; its scales may depend on `outputs`."""
 
     @abstractmethod
     def _groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Parameter groups that are trained, and those of them that decay."""
+        """Return the trained parameter groups, and those of them with weight decay."""
 
     def _train_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
         self._check()
@@ -121,21 +121,23 @@ class NetworkMachine(Scoring):
         rows = DistinctRows.of(X.astype(np.float64), Y, weight)
         self.mean_, self.scale_ = standard(rows.x, rows.weight)
         rows = rows._replace(x=(rows.x - self.mean_) / self.scale_)
-        many = len(rows.x) >= MANY
+        large = len(rows.x) >= LARGE
         members = Members(rows, loss, AT_ONCE)
         settings, steps = self._settings(
-            d, Y.shape[1], len(members.repeated), loss, SETTINGS_MANY if many else SETTINGS
+            d, Y.shape[1], len(members.repeated), loss, SETTINGS_LARGE if large else SETTINGS
         )
         stops = self._stops(steps)
         key = random_key(self.random_state)
         key_choice, key_kept = jax.random.split(key)
         best, stop, self._sharpness, self.held_out_losses_ = 0, -1, 1.0, None
-        if len(rows.x) >= FEWEST and len(settings) * len(stops) > 1:
-            splits = 3 if len(rows.x) < 500 else 2 if not many else 1
+        if len(rows.x) >= MIN_ROWS and len(settings) * len(stops) > 1:
+            splits = 3 if len(rows.x) < 500 else 2 if not large else 1
             seed = int(jax.random.randint(key_choice, (), 0, 2**31 - 1))
-            race = self._stops(max(1, round(RACE * steps))) if many else stops
+            selection_stops = (
+                self._stops(max(1, round(SELECTION_FRACTION * steps))) if large else stops
+            )
             choice = members.choose(
-                [recipe for _, _, recipe in settings], race, splits, seed, key_choice
+                [recipe for _, _, recipe in settings], selection_stops, splits, seed, key_choice
             )
             best, stop, self._sharpness, self.held_out_losses_ = (
                 choice.setting,
@@ -146,7 +148,7 @@ class NetworkMachine(Scoring):
         self.learning_rate_, self.weight_decay_, recipe = settings[best]
         self.steps_ = stops[stop]
         everything = np.broadcast_to(rows.weight, (self.ensemble, len(rows.weight)))
-        self.__dict__.pop("_states", None)  # what partial_fit left
+        self.__dict__.pop("_states", None)  # of partial_fit
         self._keep(
             members.train(
                 [recipe] * self.ensemble,
@@ -159,7 +161,7 @@ class NetworkMachine(Scoring):
         )
 
     def _keep(self, networks: Network, step: int, d: int) -> None:
-        """The networks of a recorded step, for inputs of size d."""
+        """Store the networks of a recorded step, for inputs of size d."""
         self._padded = jax.tree.map(lambda leaf: np.asarray(leaf[:, step], np.float64), networks)
         finite = all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(self._padded))
         require(
@@ -170,8 +172,8 @@ class NetworkMachine(Scoring):
             for network in map(self._padded.at, range(self.ensemble))
         ]
 
-    def _go_on(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
-        """One pass over these samples, from the present networks; without any, from drawn ones."""
+    def _continue(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
+        """Train the present networks, or new ones if there are none, for one pass."""
         self._check()
         d, fresh = X.shape[1], not hasattr(self, "_padded")
         rows = DistinctRows.of(X.astype(np.float64), Y, weight)
@@ -195,17 +197,17 @@ class NetworkMachine(Scoring):
         if fresh:
             self._padded = members.drawn(self._init(d, Y.shape[1]), keys)
         if not hasattr(self, "_states"):
-            self._states = members.begun(stage, self._padded)
-        self._states = members.went_on(stage, self._states, steps, keys)
+            self._states = members.initial_states(stage, self._padded)
+        self._states = members.continued(stage, self._states, steps, keys)
         self.steps_ += steps
         self._keep(jax.tree.map(lambda leaf: leaf[:, None], self._states[0]), 0, d)
 
     def _settings(
         self, d: int, outputs: int, rows: int, loss: Loss, pairs: Sequence[tuple[float, float]]
     ) -> tuple[list[tuple[float, float, Recipe]], int]:
-        """Step size, penalty and recipe of all settings that are tried, and the number of steps.
+        """Return learning rate, weight decay and recipe of each candidate, and the number of steps.
 
-        What is given is not tried otherwise.
+        Values given by the user replace those in `pairs`.
         """
         given = [
             None if isinstance(value, str) else float(value)
@@ -237,12 +239,12 @@ class NetworkMachine(Scoring):
         )
 
     def _stops(self, steps: int) -> tuple[int, ...]:
-        """Where training of so many steps may end.
+        """Return the numbers of steps after which training may stop.
 
-        Equal ones are kept, so that stops of two trainings stand for each other.
+        Equal ones are kept, so that indices agree between different numbers of steps.
         """
         return (
-            tuple(max(1, round(share * steps)) for share in STOPS)
+            tuple(max(1, round(fraction * steps)) for fraction in STOPS)
             if self.early_stopping
             else (steps,)
         )
@@ -250,12 +252,12 @@ class NetworkMachine(Scoring):
     def _check(self) -> None:
         for name in ("width", "epochs", "batch_size", "min_steps", "max_steps", "ensemble"):
             value = getattr(self, name)
-            least = 0 if name == "min_steps" else 1
+            minimum = 0 if name == "min_steps" else 1
             require(
-                isinstance(value, int | np.integer) and bool(value >= least),
-                f"{name} must be a whole number ≥ {least}, but is {value!r}.",
+                isinstance(value, int | np.integer) and bool(value >= minimum),
+                f"{name} must be an integer ≥ {minimum}, got {value!r}.",
             )
-        for name, lowest in (("learning_rate", "> 0"), ("weight_decay", "≥ 0")):
+        for name, bound in (("learning_rate", "> 0"), ("weight_decay", "≥ 0")):
             value = getattr(self, name)
             if isinstance(value, str):
                 if value != "held-out":
@@ -264,16 +266,15 @@ class NetworkMachine(Scoring):
             fits = 0 < value < math.inf if name == "learning_rate" else 0 <= value < math.inf
             require(
                 bool(fits),
-                f"{name} must be a finite number {lowest} or 'held-out', but is {value!r}.",
+                f"{name} must be finite and {bound}, or 'held-out', got {value!r}.",
             )
         if self.trained not in ("all", "hidden"):
             raise unknown("choice of trained layers", str(self.trained), ["all", "hidden"])
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         x = padded((X.astype(np.float64) - self.mean_) / self.scale_)
-        # In double precision and padded, so that the score of a sample does not depend on those
-        # beside it.
-        size = min(4096, rounded_up(len(x), ROWS))
+        # In double precision and padded, so that a sample's score does not depend on the others.
+        size = min(4096, rounded_up(len(x), ROW_UNIT))
         parts = []
         with jax.enable_x64(True):
             for start in range(0, len(x), size):
@@ -285,9 +286,9 @@ class NetworkMachine(Scoring):
 
 class _NetworkClassifier(Classifier, NetworkMachine):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning from samples that came now.
+        """Continue training with one pass over new samples.
 
-        The first call names all `classes` that will ever come.
+        The first call requires all `classes`.
         """
         fresh = not hasattr(self, "_padded")
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=fresh)
@@ -295,32 +296,31 @@ class _NetworkClassifier(Classifier, NetworkMachine):
         if fresh:
             require(
                 classes is not None,
-                "The first call of partial_fit must name all labels that will ever come, as "
-                "classes.",
+                "classes must list all labels in the first call of partial_fit.",
             )
             self.classes_ = np.unique(classes)
             require(
                 len(self.classes_) > 1,
-                f"A classifier needs at least 2 classes, but classes is {classes!r}.",
+                f"classes must contain at least 2 classes, got {classes!r}.",
             )
         elif classes is not None:
             same = np.array_equal(np.unique(classes), self.classes_)
             require(
                 same,
-                f"The classes are {self.classes_.tolist()} since the first call, but "
-                f"{list(classes)} were named now.",
+                f"classes must be {self.classes_.tolist()} as in the first call, got "
+                f"{list(classes)}.",
             )
         unknown_labels = sorted(set(np.unique(y).tolist()) - set(self.classes_.tolist()))
         require(
             not unknown_labels,
-            f"The labels {unknown_labels} are not among the classes {self.classes_.tolist()}.",
+            f"y contains labels {unknown_labels} that are not in {self.classes_.tolist()}.",
         )
-        X, y, weight = weighted(X, y, sample_weight, least=1)
+        X, y, weight = weighted(X, y, sample_weight, min_samples=1)
         Y = self._coded(np.searchsorted(self.classes_, y))
         if Y.shape[1] == 1:
-            self._go_on(X, Y, weight, "logistic")
+            self._continue(X, Y, weight, "logistic")
         else:
-            self._go_on(X, (Y > 0).astype(float), weight, "softmax")
+            self._continue(X, (Y > 0).astype(float), weight, "softmax")
         return self
 
     def _fit_scores(self, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> None:
@@ -330,10 +330,12 @@ class _NetworkClassifier(Classifier, NetworkMachine):
             self._train_scores(X, (Y > 0).astype(float), weight, "softmax")
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes: the logistic or softmax function of the scores, times the
-        factor that fits held-out rows best.
+        """Return class probabilities.
+
+        They are the logistic or softmax function of the scores, multiplied by the factor of the
+        smallest held-out loss.
         """
-        scores = self._found(X) * self._sharpness
+        scores = self._checked_scores(X) * self._sharpness
         if scores.shape[1] == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -343,9 +345,9 @@ class _NetworkClassifier(Classifier, NetworkMachine):
 
 class _NetworkRegressor(Regressor, NetworkMachine):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Go on learning from samples that came now.
+        """Continue training with one pass over new samples.
 
-        The first ones set the units of the targets, so let them be many.
+        The first call sets the scale of the targets, so it should have many samples.
         """
         fresh = not hasattr(self, "_padded")
         X, y = validate_data(
@@ -357,17 +359,16 @@ class _NetworkRegressor(Regressor, NetworkMachine):
             multi_output=True,
             y_numeric=True,
         )
-        X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight, least=1)
+        X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight, min_samples=1)
         Y = y.reshape(len(y), -1)
         if fresh:
             self.n_outputs_, self._single, self._units = Y.shape[1], y.ndim == 1, np.ones(1)
             self.target_mean_, self.target_scale_ = standard(Y, weight)
         require(
             Y.shape[1] == self.n_outputs_,
-            f"There were {self.n_outputs_} targets in the first call, but there are "
-            f"{Y.shape[1]} now.",
+            f"y must have {self.n_outputs_} targets as in the first call, got {Y.shape[1]}.",
         )
-        self._go_on(
+        self._continue(
             X, (Y / self._units - self.target_mean_) / self.target_scale_, weight, "squared"
         )
         return self
@@ -440,7 +441,7 @@ class _ThreeLayerResNet(NetworkMachine):
     Parameters
     ----------
     bottleneck : bool
-        Whether the second hidden layer sees only the base signal, U = V·A.
+        Whether the input of the second hidden layer is only the base signal, U = V·A.
     """
 
     bottleneck: bool = True
@@ -462,30 +463,24 @@ class _ThreeLayerResNet(NetworkMachine):
 
 
 class TwoLayerClassifier(_NetworkClassifier, _TwoLayer):
-    """A network with one hidden layer, trained by the logistic loss, with more than two classes by
-    softmax.
-    """
+    """A network with one hidden layer and logistic loss, or softmax for three or more classes."""
 
 
 class TwoLayerRegressor(_NetworkRegressor, _TwoLayer):
-    """A network with one hidden layer, trained by the squared loss."""
+    """A network with one hidden layer and squared loss."""
 
 
 class ThreeLayerResNetClassifier(_NetworkClassifier, _ThreeLayerResNet):
-    """The three-layer residual network, trained by the logistic loss, with more than two classes by
-    softmax.
-    """
+    """The three-layer residual network with logistic loss, or softmax for three or more classes."""
 
 
 class ThreeLayerResNetRegressor(_NetworkRegressor, _ThreeLayerResNet):
-    """The three-layer residual network, trained by the squared loss."""
+    """The three-layer residual network with squared loss."""
 
 
 class DeepMLPClassifier(_NetworkClassifier, _Deep):
-    """A network with several hidden layers, trained by the logistic loss, with more than two
-    classes by softmax.
-    """
+    """A deep network with logistic loss, or softmax for three or more classes."""
 
 
 class DeepMLPRegressor(_NetworkRegressor, _Deep):
-    """A network with several hidden layers, trained by the squared loss."""
+    """A deep network with squared loss."""

@@ -20,16 +20,14 @@ from unlazy.solvers.policy import fit_stored, require_memory
 from unlazy.solvers.ridge import RidgeFit
 from unlazy.solvers.single import QUICK_POINTS
 
-#: The metric is learned from at most so many samples; then the kernel with this metric is fitted to
-#: all of them.
+#: Maximum number of samples for learning the metric. The final fit uses all samples.
 METRIC_POINTS = 4_000
-#: The number of iterations is chosen by so many held-out parts, with more than `FEW` samples by one
-#: of them. With fewer than `FEWEST` distinct samples it is 0: no features can be learned from so
-#: few.
-HELD_OUT_PARTS, FEW, FEWEST = 5, 400, 20
-#: Where at least `FEW` samples are left over by the metric, it is chosen by at most so many of
-#: those, and nothing is fitted twice.
-LEFT_OVER = 1_000
+#: Number of held-out parts that select the iteration. Beyond `MANY` samples one of them is enough;
+#: below `MIN_SAMPLES` distinct samples no metric is learned.
+HELD_OUT_PARTS, MANY, MIN_SAMPLES = 5, 400, 20
+#: If at least `MANY` samples are not used for the metric, at most this many of them select the
+#: iteration instead, and nothing is fitted twice.
+MAX_HELD_OUT = 1_000
 
 #: Points, targets and weights.
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -37,37 +35,36 @@ Sample = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _RecursiveFeatureMachine(KernelMachine):
-    """A kernel whose metric is learned from the gradients of its own predictions.
+    """A kernel machine whose metric is learned from the gradients of its own predictions.
 
     Parameters
     ----------
     iterations : int
-        How often the metric is learned anew; 0 is the plain kernel.
+        Number of updates of the metric; 0 is the kernel without a learned metric.
     kernel : "laplace" or "rbf"
-        The kernel of the learned distance.
+        The kernel, as a function of the learned distance.
     gamma : float, optional
-        By default 1/√d for "laplace" and 1/d for "rbf", with d features; the metric has the trace
-        d.
+        By default 1/√d for "laplace" and 1/d for "rbf", with d features. The metric has trace d.
     diagonal : bool
-        Whether the metric only weighs the columns.
-    centred : bool
-        Whether the mean gradient is subtracted: a linear trend then does not count as a feature.
+        Whether the metric is diagonal.
+    centered : bool
+        Whether to subtract the mean gradient, so that linear trends do not affect the metric.
     metric_samples : int
-        The metric is learned from at most so many samples, drawn by `random_state`; the last fit is
-        to all samples.
+        Maximum number of samples for learning the metric. The final fit uses all samples.
     random_state : int, RandomState instance or None
-        Draws the samples of the metric where there are more than `metric_samples`.
+        Random state for drawing the samples of the metric, if there are more than
+        `metric_samples`.
 
-    With `ridge="loo"` the iteration of the least error on samples that are held out is kept,
-    otherwise the last one. `metric_` is its metric, `held_out_errors_` are the errors of all (None
-    where nothing was held out).
+    `ridge="loo"` selects the iteration of the smallest error on held-out samples; otherwise the
+    last one is used. `metric_` is its metric. `held_out_errors_` are the errors of all iterations,
+    or None if nothing was held out.
     """
 
     iterations: int = 4
     kernel: Literal["laplace", "rbf"] = "laplace"
     gamma: float | None = None
     diagonal: bool = False
-    centred: bool = False
+    centered: bool = False
     metric_samples: int = METRIC_POINTS
     random_state: Any = None
 
@@ -86,7 +83,7 @@ class _RecursiveFeatureMachine(KernelMachine):
             raise unknown("solver", str(self.solver), ["auto", "exact"])
         require(
             isinstance(self.metric_samples, int | np.integer) and self.metric_samples > 1,
-            f"metric_samples must be a whole number > 1, but is {self.metric_samples!r}.",
+            f"metric_samples must be an integer > 1, got {self.metric_samples!r}.",
         )
         kernel, X = self._stationary(X.shape[1]), X.astype(np.float64)
         require_memory(
@@ -98,8 +95,7 @@ class _RecursiveFeatureMachine(KernelMachine):
         self.metric_, self._root = best.metric, best.root
         chosen_quickly = self.ridge == "loo" and len(X) > QUICK_POINTS
         if len(X) > self.metric_samples or chosen_quickly:
-            # With many samples the ridge is not chosen anew: factorisations of all of them would
-            # take most of the time.
+            # With many samples the ridge is kept: selecting it again would take most of the time.
             self._fit_points(
                 kernel,
                 X @ self._root,
@@ -123,16 +119,16 @@ class _RecursiveFeatureMachine(KernelMachine):
     def _learned(
         self, kernel: Stationary, X: np.ndarray, Y: np.ndarray, weight: np.ndarray
     ) -> MetricFit[RidgeFit]:
-        """The iteration that is kept, of fits to at most `metric_samples` samples."""
+        """Return the selected iteration of fits to at most `metric_samples` samples."""
         order = np.arange(len(X))
         if len(X) > self.metric_samples:
             order = check_random_state(self.random_state).permutation(len(X))
         some, rest = np.sort(order[: self.metric_samples]), order[self.metric_samples :]
         sample = X[some], Y[some], weight[some]
-        if self.ridge == "loo" and self.iterations > 0 and len(rest) >= FEW:
+        if self.ridge == "loo" and self.iterations > 0 and len(rest) >= MANY:
             same = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-            apart = rest[~np.isin(same[rest], same[some])][:LEFT_OVER]
-            if len(apart) >= FEW:
+            apart = rest[~np.isin(same[rest], same[some])][:MAX_HELD_OUT]
+            if len(apart) >= MANY:
                 return self._best_on(kernel, sample, (X[apart], Y[apart], weight[apart]))
         self.held_out_errors_ = self._held_out_errors(kernel, *sample)
         chosen = 0 if self.held_out_errors_ is None else int(np.argmin(self.held_out_errors_))
@@ -140,7 +136,7 @@ class _RecursiveFeatureMachine(KernelMachine):
         return next(itertools.islice(self._fits(kernel, *sample), self.best_iteration_, None))
 
     def _best_on(self, kernel: Stationary, sample: Sample, held_out: Sample) -> MetricFit[RidgeFit]:
-        """The iteration of the least error on samples that are none of those fitted to."""
+        """Return the iteration of the smallest error on other samples."""
         errors, best = [], None
         for step in self._fits(kernel, *sample):
             errors.append(_squared_error(kernel, sample, step, held_out) / float(held_out[2].sum()))
@@ -173,27 +169,26 @@ class _RecursiveFeatureMachine(KernelMachine):
             solve,
             self.iterations,
             weight=weight,
-            centred=bool(self.centred),
+            centered=bool(self.centered),
             diagonal=bool(self.diagonal),
         )
 
     def _held_out_errors(
         self, kernel: Stationary, x: np.ndarray, Y: np.ndarray, weight: np.ndarray
     ) -> np.ndarray | None:
-        """The mean squared error of each iteration on samples that it was not fitted to; None where
-        nothing is chosen or too few to do so.
+        """Return the held-out mean squared error of each iteration, or None if none is selected.
 
-        Leave-one-out would flatter later iterations: their metric has seen the label that is left
-        out. Equal samples are held out together.
+        Leave-one-out would be biased towards later iterations, whose metric depends on the label
+        left out. Equal samples are held out together.
         """
         distinct, same = np.unique(x, axis=0, return_inverse=True)
-        if self.ridge != "loo" or not self.iterations > 0 or len(distinct) < FEWEST:
+        if self.ridge != "loo" or not self.iterations > 0 or len(distinct) < MIN_SAMPLES:
             return None
         part = np.random.default_rng(0).permutation(np.arange(len(distinct)) % HELD_OUT_PARTS)[
             same.ravel()
         ]
         errors = np.zeros(int(self.iterations) + 1)
-        for held in range(HELD_OUT_PARTS if len(x) <= FEW else 1):
+        for held in range(HELD_OUT_PARTS if len(x) <= MANY else 1):
             out = part == held
             learned_from, held_out = (x[~out], Y[~out], weight[~out]), (x[out], Y[out], weight[out])
             for index, step in enumerate(self._fits(kernel, *learned_from)):
@@ -208,12 +203,12 @@ class _RecursiveFeatureMachine(KernelMachine):
 def _squared_error(
     kernel: Stationary, sample: Sample, step: MetricFit[RidgeFit], held_out: Sample
 ) -> float:
-    """The sum over samples that are held out, with their weights."""
+    """Return the weighted sum of squared errors on the held-out samples."""
     x, Y, weight = held_out
-    found = (
+    scores = (
         metric_scores(kernel, sample[0], step.root, step.fit.coefficients, x) + step.fit.intercept
     )
-    return float(weight @ np.sum(np.square(found - Y), axis=1))
+    return float(weight @ np.sum(np.square(scores - Y), axis=1))
 
 
 class RecursiveFeatureMachineRegressor(Regressor, _RecursiveFeatureMachine):
@@ -221,6 +216,4 @@ class RecursiveFeatureMachineRegressor(Regressor, _RecursiveFeatureMachine):
 
 
 class RecursiveFeatureMachineClassifier(Classifier, _RecursiveFeatureMachine):
-    """Classification by a recursive feature machine: least squares to labels of ±1, each class
-    against the rest.
-    """
+    """One-vs-rest classification by a recursive feature machine, fitted to labels ±1."""

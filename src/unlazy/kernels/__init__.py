@@ -1,4 +1,4 @@
-"""Kernels: fixed features, given by their inner products."""
+"""Kernels and feature maps."""
 
 from unlazy.kernels.base import BLOCK, Kernel, Points, ProductKernel, squared_norm
 from unlazy.kernels.catalog import KERNELS, kernel_named

@@ -1,14 +1,11 @@
-"""What a kernel is: fixed features, given by their inner products.
+"""Kernel interface.
 
-A kernel follows the precision of its inputs: float32, or float64 inside `jax.enable_x64(True)`. All
-of the kernels here see their inputs only through inner products, so an orthogonal map of the inputs
-changes nothing. Kernels of infinitely wide networks are in `unlazy.kernels.wide`.
+Kernels have the precision of their inputs: float32, or float64 inside `jax.enable_x64(True)`.
 
-Rounding: angles and distances between nearly equal points come from differences of products and are
-known to about √eps only (3e-4 in single, 1e-8 in double precision). What depends on them linearly
-(`Laplace`, `ArcCosine(0)`, the slope part of a ReLU tangent kernel) has that error at
-near-duplicates; everything else has errors of order eps. The diagonal of a Gram matrix is always
-exact.
+Rounding: angles and distances of nearly equal points are differences of products and have errors of
+about √eps (3e-4 in single, 1e-8 in double precision). Kernels that depend on them linearly
+(`Laplace`, `ArcCosine(0)`, the E[σ'σ'] term of a ReLU NTK) have this error at near-duplicates;
+others have errors of order eps. The diagonal of a Gram matrix is always exact.
 """
 
 from __future__ import annotations
@@ -24,12 +21,11 @@ from jaxtyping import Array, Float
 
 from unlazy.core.errors import require
 
-#: One point a row, as JAX or as NumPy holds it.
+#: One point per row.
 Points = Float[Array | np.ndarray, "n d"]
 
 
-#: Rows and columns of a block of a Gram matrix: a few blocks fit into a core's cache, and a block
-#: is long enough to keep it busy.
+#: Rows and columns per block of a Gram matrix, so that a few blocks fit into a core's cache.
 BLOCK = 512
 
 
@@ -38,33 +34,27 @@ class Kernel(eqx.Module):
 
     @abstractmethod
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        """k(x_i, z_j) for all pairs, all at once; `gram` does large ones by blocks."""
+        """Return k(x_i, z_j) for all pairs; use `gram` for large matrices."""
 
     @abstractmethod
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """k(x_i, x_i), without the rounding errors of ⟨x_i, x_i⟩ taken from a matrix product."""
+        """Return k(x_i, x_i), without the rounding errors of a matrix product."""
 
     @property
     def block(self) -> int:
-        """Rows and columns of a block of a Gram matrix of this kernel."""
+        """The rows and columns per block of a Gram matrix."""
         return BLOCK
 
-    def neighbours(self) -> Sequence[Self]:
-        """Kernels of the same kind with other numbers to choose among, the most different first
-        after the nearest; by default none.
-        """
+    def neighbors(self) -> Sequence[Self]:
+        """Return kernels of the same kind with other parameters, for tuning; by default none."""
         return ()
 
     def for_shape(self, shape: tuple[int, ...]) -> Kernel:
-        """This kernel on inputs that were laid out as vectors and had that shape; one that knows no
-        neighbouring pixels stays as it is.
-        """
+        """Return this kernel for flattened inputs of that original shape."""
         return self
 
     def input_scale(self, d: int) -> float:
-        """What inputs of norm about 1 and size d are multiplied by, where a learner may choose: 1,
-        or √d for a kernel that divides by d.
-        """
+        """Return the factor for inputs of norm 1 and size d, √d if the kernel divides by d."""
         return 1.0
 
 
@@ -79,7 +69,7 @@ class ProductKernel(Kernel):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The kernel from inner products `xz` and squared norms `xx`, `zz` of inputs of size d."""
+        """Return k from inner products `xz` and squared norms `xx`, `zz` of inputs of size d."""
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         return self.of_products(
@@ -88,14 +78,14 @@ class ProductKernel(Kernel):
 
 
 def squared_norm(x: Float[Array, "n d"]) -> Float[Array, " n"]:
-    """‖x_i‖²."""
+    """Return ‖x_i‖²."""
     return jnp.sum(jnp.square(x), axis=1)
 
 
 def as_image(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Height, width and channels of an input; a vector is a picture of one row."""
+    """Return height, width and channels of an input; a vector is an image with one row."""
     require(
         len(shape) in (1, 3),
-        f"Pictures have the shape (height, width, channels), but inputs have the shape {shape}.",
+        f"Inputs must be images of shape (height, width, channels) or vectors, got shape {shape}.",
     )
     return (1, shape[0], 1) if len(shape) == 1 else (shape[0], shape[1], shape[2])

@@ -1,9 +1,8 @@
-"""Feature maps: the inputs themselves, random neurons, their gradients, and random cosines, each a
-law from which a map is drawn.
+"""Feature maps: raw inputs, random neurons, their gradients, and random cosines.
 
-With weights w ~ N(0, bandwidth²·I) and biases b ~ N(0, bias²), a map of `width` neurons has
-features of order one, and the mean over neurons of the products of features approaches a kernel as
-their number grows. With bandwidth² = w_variance/d and bias² = b_variance,
+Neurons have weights w ~ N(0, bandwidth²·I) and biases b ~ N(0, bias²), and features are of order
+one. As `width` grows, the mean over neurons of the products of features converges to a kernel. With
+bandwidth² = w_variance/d and bias² = b_variance,
 
     RandomFeatures(σ):         w·⟨φ(x), φ(z)⟩/width + b → NNGP(1, σ, w, b),
     RandomGradients(σ):        w·⟨φ(x), φ(z)⟩/width + b → NTK(1, σ, w, b),
@@ -32,7 +31,7 @@ from unlazy.core.errors import require, unknown
 from unlazy.core.random import normal
 
 FOURIER = "fourier"
-#: Rows for which features are made at a time.
+#: Maximum number of rows per program.
 ROWS = 4096
 
 
@@ -41,7 +40,7 @@ class FeatureMap(eqx.Module):
 
     @abstractmethod
     def __call__(self, x: Float[Array, "n d"]) -> Float[Array, "n f"]:
-        """The features of a batch."""
+        """Return the features of a batch."""
 
 
 class Inputs(FeatureMap):
@@ -68,11 +67,10 @@ class RandomMap(FeatureMap):
 
 
 class GradientMap(FeatureMap):
-    """The gradients of a random network by its last layer, σ(z_i), and by its first,
-    σ'(z_i)·(scale·x, bias), for z_i = ⟨w_i, x⟩ + b_i.
+    """The gradients of a random network by its last and first layers, in this order.
 
-    With w and b standard normal numbers times `scale` and `bias`: gradients are by these numbers.
-    Features of the last layer come first.
+    With z_i = ⟨w_i, x⟩ + b_i they are σ(z_i) and σ'(z_i)·(scale·x, bias). The weights are
+    w = scale·w' and b = bias·b' with standard normal w' and b', and gradients are by w' and b'.
     """
 
     w: Float[Array, "m d"]
@@ -90,7 +88,7 @@ class GradientMap(FeatureMap):
 
 
 class Features(eqx.Module):
-    """A law of feature maps."""
+    """A distribution of feature maps."""
 
     @abstractmethod
     def draw(self, d: int, *, key: PRNGKeyArray) -> FeatureMap:
@@ -98,26 +96,24 @@ class Features(eqx.Module):
 
     @abstractmethod
     def count(self, d: int) -> int:
-        """Number of features."""
+        """Return the number of features."""
 
     def for_shape(self, shape: tuple[int, ...]) -> Features:
-        """This law on inputs that were laid out as vectors and had that shape; one that knows no
-        neighbouring pixels stays as it is.
-        """
+        """Return this distribution for flattened inputs of that original shape."""
         return self
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """Its numbers by name."""
+        """The tuned parameters by name."""
         return {}
 
     def others(self) -> list[Features]:
-        """Laws of the same kind with other numbers, to choose among."""
+        """Return distributions of the same kind with other parameters, for tuning."""
         return []
 
 
 class RawFeatures(Features):
-    """The inputs themselves: what is left is a linear model."""
+    """The inputs as features, for linear models."""
 
     def draw(self, d: int, *, key: PRNGKeyArray) -> Inputs:
         return Inputs()
@@ -131,8 +127,9 @@ def _optional_float(value: float | None) -> float | None:
 
 
 class _Neurons(Features):
-    """Random neurons: `width` of them, with weights of standard deviation `bandwidth` and biases of
-    `bias`, by default the same.
+    """`width` random neurons; weights and biases have standard deviations `bandwidth` and `bias`.
+
+    `bias` is `bandwidth` by default.
     """
 
     kind: str = eqx.field(static=True, default="relu")
@@ -146,20 +143,20 @@ class _Neurons(Features):
             raise unknown("kind of random features", str(self.kind), kinds)
         require(
             isinstance(self.width, int) and self.width > 0,
-            f"width must be a positive number of features, but is {self.width!r}.",
+            f"width must be a positive integer, got {self.width!r}.",
         )
         require(
             0 < self.bandwidth < math.inf,
-            f"bandwidth must be a finite number > 0, but is {self.bandwidth}.",
+            f"bandwidth must be finite and > 0, got {self.bandwidth}.",
         )
         require(
             self.bias is None or 0 <= self.bias < math.inf,
-            f"bias must be a finite number ≥ 0, but is {self.bias}.",
+            f"bias must be finite and ≥ 0, got {self.bias}.",
         )
 
     @classmethod
     def kinds(cls) -> tuple[str, ...]:
-        """What a neuron may be."""
+        """Return the valid values of `kind`."""
         return tuple(ACTIVATIONS)
 
     def _drawn(self, d: int, key: PRNGKeyArray) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
@@ -187,8 +184,9 @@ class _Neurons(Features):
 
 
 class RandomFeatures(_Neurons):
-    """One feature a neuron: σ(⟨w, x⟩ + b) for σ any named activation, or √2·cos(⟨w, x⟩ + b) with b
-    uniform on the circle for "fourier".
+    """One feature σ(⟨w, x⟩ + b) per neuron, for a named activation σ.
+
+    "fourier" is √2·cos(⟨w, x⟩ + b) with b uniform in [0, 2π].
     """
 
     @classmethod
@@ -203,9 +201,7 @@ class RandomFeatures(_Neurons):
 
 
 class RandomGradients(_Neurons):
-    """d + 2 features a neuron: the gradients of a network of one hidden layer by its weights and
-    biases, at random weights.
-    """
+    """The gradients of a random network of one hidden layer, d + 2 features per neuron."""
 
     def draw(self, d: int, *, key: PRNGKeyArray) -> GradientMap:
         w, b = self._drawn(d, key)
@@ -221,15 +217,12 @@ _compiled = eqx.filter_jit(lambda features, x: features(x))
 
 
 def featured(features: FeatureMap, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n f"]:
-    """φ(x) on the host, in double precision, computed in that of x by at most `ROWS` rows at a
-    time.
-    """
+    """Return φ(x) on the host, computed in the precision of x and returned in double precision."""
     parts = []
     with jax.enable_x64(x.dtype == np.float64):
         for start in range(0, len(x), ROWS):
             rows = x[start : start + ROWS]
-            # Up to a power of two, so that few programs are compiled where many small tables are
-            # seen.
+            # Pad to a power of two, so that few programs are compiled for many small tables.
             size = max(16, 1 << (len(rows) - 1).bit_length()) if len(rows) <= 1024 else len(rows)
             padded = np.pad(rows, ((0, size - len(rows)), (0, 0)))
             parts.append(np.asarray(_compiled(features, padded), np.float64)[: len(rows)])

@@ -1,6 +1,4 @@
-"""Kernels of networks of finite width, at the parameters they have: the conjugate kernel of the
-hidden layer and the tangent kernel.
-"""
+"""Conjugate and tangent kernels of networks of finite width at given parameters."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ def _in_precision_of(x: Float[Array, "n d"], network: Network) -> Network:
 
 
 class Conjugate(Kernel):
-    """The conjugate kernel of a network of finite width: k(x, z) = ⟨h(x), h(z)⟩ with h its last
-    hidden layer, `network.hidden`.
-    """
+    """The conjugate kernel k(x, z) = ⟨h(x), h(z)⟩ of the last hidden layer h = `network.hidden`."""
 
     network: Network
 
@@ -37,7 +33,7 @@ class Conjugate(Kernel):
         kind = type(self.network).__name__
         require(
             callable(getattr(self.network, "hidden", None)),
-            f"The conjugate kernel needs a network with `hidden`, which {kind} lacks.",
+            f"The conjugate kernel needs a network with the method `hidden`, got {kind}.",
         )
 
     def _features(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
@@ -52,11 +48,10 @@ class Conjugate(Kernel):
 
 
 class LayerGradients(NamedTuple):
-    """The gradient of the scores in one layer h ↦ W·h + b: the product δ·hᵀ, and δ itself where the
-    layer has a bias.
+    """The gradient of the scores by a layer h ↦ W·h + b: δ·hᵀ by W, and δ by b if there is a bias.
 
-    With several outputs δ holds those of all of them, divided by the root of their number. The last
-    layer has δ = 1: of an output's score only its own weights count.
+    For o outputs δ concatenates those of all outputs, divided by √o. The last layer has δ = 1,
+    because each output depends only on its own weights.
     """
 
     delta: Float[Array, "n m"]
@@ -65,7 +60,7 @@ class LayerGradients(NamedTuple):
 
 
 def has_dense_layers(network: Network) -> bool:
-    """Whether all layers are dense and share no weights."""
+    """Return whether all layers are dense and share no weights."""
     if isinstance(network, Linearized):
         network = network.base
     return isinstance(network, TwoLayer) or (
@@ -74,13 +69,11 @@ def has_dense_layers(network: Network) -> bool:
 
 
 def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] | None:
-    """The gradients layer by layer, of the networks whose layers are dense and share no weights;
-    None for any other.
-    """
+    """Return the gradients per layer, or None unless `has_dense_layers`."""
     if not has_dense_layers(network):
         return None
     if isinstance(network, Linearized):
-        network = network.base  # whose gradients are those of the displacement
+        network = network.base  # its gradients are those by the displacement
     network = _in_precision_of(x, network)
     one = jnp.ones_like(x, shape=(len(x), 1))
     if isinstance(network, TwoLayer):
@@ -107,33 +100,31 @@ def by_layers(network: Network, x: Float[Array, "n d"]) -> list[LayerGradients] 
 
 
 def _columns(a: Float[Array, " m"] | Float[Array, "m o"]) -> Float[Array, "m o"]:
-    """The last layer with an axis of outputs."""
+    """Return the last layer with an axis of outputs."""
     return a.reshape(len(a), -1)
 
 
 def _flat(delta: Float[Array, "n m o"]) -> Float[Array, "n mo"]:
-    """Derivatives of all outputs side by side, such that inner products are means over outputs."""
+    """Concatenate the derivatives of all outputs; inner products are means over outputs."""
     return delta.reshape(len(delta), -1) / math.sqrt(delta.shape[2])
 
 
 class Tangent(Kernel):
-    """The tangent kernel of a network of finite width: k(x, z) = Σ_p ∂_p f(x)·∂_p f(z), over all
-    its parameters p.
+    """The tangent kernel k(x, z) = Σ_p ∂_p f(x)·∂_p f(z) over all parameters p of a network.
 
-    With several outputs it is the mean over them: the tangent kernel of wide networks is the same
-    for all outputs, between which it is 0.
+    For several outputs it is the mean over outputs. In the limit of infinite width it is the same
+    for all outputs, and 0 between different ones.
 
-    Networks of dense layers are done by structure (`by_layers`): k = Σ_layers ⟨δ(x), δ(z)⟩·(⟨h(x),
-    h(z)⟩ + 1), with h what a layer sees and δ the derivative of the score in what it gives, so that
-    no gradient is ever made. For any other network the gradients of the given points are made and
-    contracted, all x with all z: `gram` takes few at a time.
+    For dense layers (`by_layers`), k = Σ_layers ⟨δ(x), δ(z)⟩·(⟨h(x), h(z)⟩ + 1) without gradients
+    by weights, with h the input of a layer and δ the derivative of the score by its output. For
+    other networks the gradients of all points are computed; `gram` takes few points at a time.
     """
 
     network: Network
 
     @property
     def block(self) -> int:
-        """As many points as have gradients of 64 MB, if the kernel is computed from gradients."""
+        """The block size; if gradients are needed, they take at most 64 MB."""
         if has_dense_layers(self.network):
             return BLOCK
         leaves = jax.tree.leaves(eqx.filter(self.network, eqx.is_inexact_array))
@@ -167,7 +158,7 @@ class Tangent(Kernel):
                 jnp.add,
                 (squared_norm(p.delta) * (squared_norm(p.inputs) + int(p.bias)) for p in layers),
             )
-        # One point at a time: the gradients of all points together are what must not be stored.
+        # One point at a time, to limit memory.
         result: Array = jax.lax.map(
             lambda point: functools.reduce(
                 jnp.add, (squared_norm(g)[0] for g in self._gradients(point[None]))

@@ -1,4 +1,4 @@
-"""Gram matrices by blocks."""
+"""Gram matrices, computed by blocks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from unlazy.core.threads import in_threads
 from unlazy.kernels.base import Kernel, Points, ProductKernel
 from unlazy.kernels.stationary import Stationary
 
-#: A matrix of at most so many blocks is made from inner products that are taken on the host.
-FEW = 10
+#: Up to this many blocks, inner products are computed on the host.
+MAX_HOST_BLOCKS = 10
 
 
 def gram(
@@ -29,12 +29,11 @@ def gram(
     *,
     block: int | None = None,
 ) -> Float[Array, "n m"]:
-    """The matrix k(x_i, z_j), made by square blocks in memory that beyond the result is linear in n
-    and m.
+    """Return the matrix k(x_i, z_j) in the precision of x.
 
-    Without z it is k(x_i, x_j) from half of the blocks: exactly symmetric, with the exact diagonal.
-    It has the precision of x. Under `jax.jit` and the like, where nothing can be written in place,
-    it is made at once. A `block` has as many rows as the kernel asks for.
+    Square blocks of `block` rows, by default `kernel.block`, keep the memory beyond the result
+    linear in n and m. Without z, half of the blocks give k(x_i, x_j), exactly symmetric and with
+    the exact diagonal. Under `jax.jit` and other transformations there is one block.
     """
     block = kernel.block if block is None else block
     require_whole("block", block, "rows")
@@ -45,11 +44,11 @@ def gram(
     sizes = rows.shape[1], columns.shape[1]
     require(
         sizes[0] == sizes[1],
-        f"x and z must have as many columns, but x has {sizes[0]} and z has {sizes[1]}.",
+        f"x and z must have equally many columns, got {sizes[0]} and {sizes[1]}.",
     )
     result = _aligned_empty((len(rows), len(columns)), rows.dtype)
     double = rows.dtype == jnp.float64
-    # Up to a power of two, so that few programs are compiled where many small matrices are made.
+    # Pad to a power of two, so that few programs are compiled for many small matrices.
     block = min(block, max(64, 1 << (max(len(rows), len(columns)) - 1).bit_length()))
     row_blocks = _blocks(rows, block)
     column_blocks = row_blocks if z is None else _blocks(columns, block)
@@ -61,13 +60,13 @@ def gram(
     ]
     make: Callable[..., Array] = (
         _from_products
-        if len(corners) <= FEW and isinstance(kernel, ProductKernel | Stationary)
+        if len(corners) <= MAX_HOST_BLOCKS and isinstance(kernel, ProductKernel | Stationary)
         else _block
     )
 
     def fill(corner: tuple[int, int]) -> None:
         i, j = corner
-        with jax.enable_x64(double):  # which is a setting of each thread
+        with jax.enable_x64(double):  # a setting per thread
             part = np.asarray(make(kernel, row_blocks[i // block], column_blocks[j // block]))
         part = part[: len(rows) - i, : len(columns) - j]
         if z is None and i == j:
@@ -76,7 +75,7 @@ def gram(
         if z is None and i != j:
             result[j : j + block, i : i + block] = part.T
 
-    # XLA spreads plain blocks over the cores by itself, but not those that loop, as quadratures do.
+    # XLA runs plain blocks on all cores, but not those with loops, such as quadratures.
     deque(in_threads(fill, corners), maxlen=0)
     if z is None:
         np.fill_diagonal(
@@ -97,15 +96,13 @@ _of_distance = eqx.filter_jit(lambda kernel, squared: kernel.of_distance(squared
 def _from_products(
     kernel: ProductKernel | Stationary, x: np.ndarray, z: np.ndarray
 ) -> Float[Array, "n m"]:
-    """The kernel from inner products that are taken on the host: its program knows nothing of the
-    number of columns.
+    """Return the kernel from inner products computed on the host.
 
-    Small tables of many widths then share one program, which takes longer to compile than they take
-    to fit.
+    The program does not depend on the number of columns, so small tables of all widths share it.
     """
     if isinstance(kernel, Stationary):
-        centre = z.mean(axis=0, keepdims=True)
-        x, z = x - centre, z - centre
+        center = z.mean(axis=0, keepdims=True)
+        x, z = x - center, z - center
     xz, xx, zz = (
         x @ z.T,
         np.sum(np.square(x), axis=1)[:, None],
@@ -130,27 +127,24 @@ def _traced_gram(kernel: Kernel, x: Any, z: Any) -> Float[Array, "n m"]:
 
 
 def _points(name: str, x: Points) -> Float[Array, "n d"]:
-    """A batch of points as a JAX array, or an error that says what is wrong with it."""
+    """Return the points as a JAX array, or raise `BadInput`."""
     double = jnp.result_type(x) == jnp.float64
     x = jnp.asarray(x, jnp.float64 if double else jnp.float32)
     require(
         x.ndim == 2 and x.size > 0,
-        f"{name} must be a matrix of points, one a row, but has the shape {x.shape}.",
+        f"{name} must be a nonempty matrix with one point per row, got shape {x.shape}.",
     )
-    bad = int(
-        np.sum(~np.isfinite(np.asarray(x)).all(axis=1))
-    )  # on the host: no program for each shape
-    require(
-        bad == 0, f"{name} must be finite, but {bad} of its {len(x)} rows hold NaN or infinity."
-    )
+    # On the host, which needs no program per shape.
+    bad = int(np.sum(~np.isfinite(np.asarray(x)).all(axis=1)))
+    require(bad == 0, f"{name} must be finite; {bad} of its {len(x)} rows contain NaN or infinity.")
     return x
 
 
 def _blocks(x: Float[Array, "n d"], block: int) -> Float[np.ndarray, "b block d"]:
-    """The points cut into blocks, the last filled up: one shape, so that one program is compiled.
+    """Return the points in blocks of equal size, for one compiled program.
 
-    It is filled with the mean of its points, which leaves its centre where it is: distances are
-    taken from there, against rounding.
+    The last block is padded with the mean of its points, which keeps its center, from which
+    stationary kernels compute distances.
     """
     points = np.asarray(x)
     missing = -len(points) % block
@@ -166,7 +160,7 @@ def _blocks(x: Float[Array, "n d"], block: int) -> Float[np.ndarray, "b block d"
 
 
 def _aligned_empty(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Memory that JAX can take over without a copy: it starts at a multiple of 64 bytes."""
+    """Return memory aligned to 64 bytes, which JAX can use without a copy."""
     size = math.prod(shape) * dtype.itemsize
     raw = np.empty(size + 64, np.uint8)
     start = -raw.ctypes.data % 64

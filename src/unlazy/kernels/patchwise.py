@@ -1,7 +1,6 @@
-"""Fixed features that know which pixels are neighbours: the tangent kernel of infinitely many
-filters, and random filters with pooling.
+"""Convolutional fixed features: the convolutional NTK, and random filters with pooling.
 
-Pictures come laid out as vectors; `for_shape` tells their height, width and channels.
+Images are flattened to vectors; `for_shape` sets their height, width and channels.
 """
 
 from __future__ import annotations
@@ -22,25 +21,24 @@ from unlazy.core.random import normal
 from unlazy.kernels.base import Kernel, as_image
 from unlazy.kernels.feature_maps import FeatureMap, Features
 
-#: Pictures that are looked at together.
-ABREAST = 64
-#: A filter looks at every other pixel of a row and at every other row: neighbours see nearly the
-#: same.
+#: Images per program.
+CHUNK = 64
+#: Stride of the random filters.
 STRIDE = 2
 
 
 class ConvolutionalNTK(Kernel):
-    """The tangent kernel of a convolutional ReLU network with infinitely many filters a layer, and
-    a linear head on all pixels.
+    """The NTK of a convolutional ReLU network with infinitely many filters per layer.
 
-    With P(C)[p] the mean of C over the side × side pixels around p (zero beyond the edge),
+    The network has a linear head on all pixels. With P(C)[p] the mean of C over the side × side
+    pixels around p (zero padding),
 
         C¹ = w·P(⟨x, z⟩/channels) + b,     Θ¹ = C¹,
         C^{l+1} = w·P(E σσ) + b,           Θ^{l+1} = C^{l+1} + w·P(E σ'σ'·Θ^l),
 
-    and k(x, z) is the mean over all pixels p of E[σσ](p) + E[σ'σ'](p)·Θ^depth(p): only equal places
-    of both pictures are compared, so that depth 1 is the kernel that adds up a tangent kernel of
-    patches. `w_variance` = w, `b_variance` = b.
+    and k(x, z) is the mean over all pixels p of E[σσ](p) + E[σ'σ'](p)·Θ^depth(p). Only equal
+    positions of both images are compared, so depth 1 is the mean of a tangent kernel over patches.
+    `w_variance` = w, `b_variance` = b.
 
     Reference: Arora et al., On exact computation with an infinitely wide neural net, 2019, Section
     4 (without pooling).
@@ -55,15 +53,16 @@ class ConvolutionalNTK(Kernel):
     def __check_init__(self) -> None:
         require(
             isinstance(self.depth, int) and self.depth > 0,
-            f"depth must be a positive number of layers, but is {self.depth!r}.",
+            f"depth must be a positive integer, got {self.depth!r}.",
         )
         require(
             self.side > 0 and self.side % 2 == 1,
-            f"side must be odd, so that a patch has a middle, but is {self.side}.",
+            f"side must be odd and positive, got {self.side}.",
         )
         require(
             self.w_variance > 0 <= self.b_variance,
-            f"variances must be ≥ 0, but are {self.w_variance} and {self.b_variance}.",
+            f"w_variance must be > 0 and b_variance ≥ 0, got {self.w_variance} and "
+            f"{self.b_variance}.",
         )
 
     def for_shape(self, shape: tuple[int, ...]) -> ConvolutionalNTK:
@@ -71,28 +70,28 @@ class ConvolutionalNTK(Kernel):
 
     @property
     def block(self) -> int:
-        """A block holds a number for each pixel of each pair."""
+        """The block size, small because a block has an entry per pixel of each pair."""
         return 32
 
-    def _pictures(self, x: Float[Array, "n d"]) -> Float[Array, "n h w c"]:
+    def _images(self, x: Float[Array, "n d"]) -> Float[Array, "n h w c"]:
         if self.shape is None:
-            raise BadInput("This kernel compares pictures: tell it their shape with `for_shape`.")
+            raise BadInput("ConvolutionalNTK needs the shape of the images; set it by `for_shape`.")
         return x.reshape(len(x), *self.shape)
 
     def _affine(self, covariance: Float[Array, "..."]) -> Float[Array, "..."]:
         return self.w_variance * around(covariance, self.side) + self.b_variance
 
-    def _variances(self, pictures: Float[Array, "n h w c"]) -> list[Float[Array, "n h w"]]:
-        """C^l(x, x) at each pixel, for all layers."""
+    def _variances(self, images: Float[Array, "n h w c"]) -> list[Float[Array, "n h w"]]:
+        """Return C^l(x, x) at each pixel for all layers."""
         moments = activation_of("relu").moments
-        found = [self._affine(jnp.mean(jnp.square(pictures), axis=-1))]
+        variances = [self._affine(jnp.mean(jnp.square(images), axis=-1))]
         for _ in range(self.depth - 1):
-            found.append(self._affine(moments.single(found[-1])[0]))
-        return found
+            variances.append(self._affine(moments.single(variances[-1])[0]))
+        return variances
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         moments = activation_of("relu").moments
-        left, right = self._pictures(x), self._pictures(z)
+        left, right = self._images(x), self._images(z)
         c = self._affine(jnp.einsum("nhwc,mhwc->nmhw", left, right) / left.shape[-1])
         tangent = c
         for layer, (qx, qz) in enumerate(
@@ -107,7 +106,7 @@ class ConvolutionalNTK(Kernel):
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         moments = activation_of("relu").moments
-        variances = self._variances(self._pictures(x))
+        variances = self._variances(self._images(x))
         tangent = variances[0]
         for layer, q in enumerate(variances):
             value, slope = moments.single(q)
@@ -116,7 +115,7 @@ class ConvolutionalNTK(Kernel):
             tangent = variances[layer + 1] + self.w_variance * around(slope * tangent, self.side)
         raise AssertionError("depth is positive")
 
-    def neighbours(self) -> list[Self]:
+    def neighbors(self) -> list[Self]:
         others = [(1, 5), (2, 3), (1, 9), (2, 5), (3, 3), (1, 3)]
         return [
             dataclasses.replace(self, depth=depth, side=side)
@@ -125,12 +124,12 @@ class ConvolutionalNTK(Kernel):
         ]
 
     def input_scale(self, d: int) -> float:
-        """√d: then a pixel is about 1."""
+        """Return √d, so that pixels are of order 1."""
         return math.sqrt(d)
 
 
 def around(values: Float[Array, "... h w"], side: int) -> Float[Array, "... h w"]:
-    """Means over the side × side pixels around each, with zeros beyond the edge."""
+    """Return means over the side × side pixels around each pixel, with zero padding."""
     for axis in (-2, -1):
         reach = side // 2
         length = values.shape[axis]
@@ -145,7 +144,7 @@ def around(values: Float[Array, "... h w"], side: int) -> Float[Array, "... h w"
 
 
 class ConvolutionMap(FeatureMap):
-    """Means of σ(F ∗ x + b) over cells of the picture."""
+    """Means of relu(F ∗ x + b) over cells of the image."""
 
     filters: Float[Array, "s c f"]
     biases: Float[Array, " f"]
@@ -156,39 +155,39 @@ class ConvolutionMap(FeatureMap):
         side = math.isqrt(len(self.filters))
         kernel = self.filters.reshape(side, side, *self.filters.shape[1:])
 
-        # A few pictures at a time: before they are averaged, the features of a picture are many.
-        def some(pictures: Any) -> Any:
-            seen = jax.lax.conv_general_dilated(
-                pictures,
+        # A few images at a time, because an image has many features before the average.
+        def pooled(images: Any) -> Any:
+            filtered = jax.lax.conv_general_dilated(
+                images,
                 kernel,
                 (STRIDE, STRIDE),
                 "SAME",
                 dimension_numbers=("NHWC", "HWIO", "NHWC"),
             )
-            hidden = jax.nn.relu(seen + self.biases[None, None, None, :])  # n h w f
+            hidden = jax.nn.relu(filtered + self.biases[None, None, None, :])  # n h w f
             rows, columns = (_edges(length, self.cells) for length in hidden.shape[1:3])
             means = [
                 jnp.mean(hidden[:, a:b, c:d], axis=(1, 2)) for a, b in rows for c, d in columns
             ]
             return jnp.concatenate(means, axis=1)
 
-        count = -(-len(x) // ABREAST)
-        padded = jnp.pad(x, ((0, count * ABREAST - len(x)), (0, 0))).reshape(
-            count, ABREAST, *self.shape
+        count = -(-len(x) // CHUNK)
+        padded = jnp.pad(x, ((0, count * CHUNK - len(x)), (0, 0))).reshape(
+            count, CHUNK, *self.shape
         )
-        result: Array = jax.lax.map(some, padded).reshape(count * ABREAST, -1)[: len(x)]
+        result: Array = jax.lax.map(pooled, padded).reshape(count * CHUNK, -1)[: len(x)]
         return result
 
 
 def _edges(length: int, cells: int) -> list[tuple[int, int]]:
-    """Cells that cut a length as evenly as can be."""
+    """Return the bounds of cells of nearly equal length."""
     count = min(cells, length)
-    return [(place * length // count, (place + 1) * length // count) for place in range(count)]
+    return [(cell * length // count, (cell + 1) * length // count) for cell in range(count)]
 
 
 class RandomConvolutions(Features):
     """`filters` random ReLU filters of side × side pixels, averaged over cells × cells parts of the
-    picture.
+    image.
     """
 
     filters: int = eqx.field(static=True, default=200)
@@ -200,11 +199,11 @@ class RandomConvolutions(Features):
     def __check_init__(self) -> None:
         require(
             min(self.filters, self.side, self.cells) > 0,
-            f"filters, side and cells must be positive, but one is not: {self}.",
+            f"filters, side and cells must be positive, got {self}.",
         )
         require(
             0 < self.bandwidth < math.inf,
-            f"bandwidth must be a finite number > 0, but is {self.bandwidth}.",
+            f"bandwidth must be finite and > 0, got {self.bandwidth}.",
         )
 
     def for_shape(self, shape: tuple[int, ...]) -> RandomConvolutions:
@@ -213,7 +212,7 @@ class RandomConvolutions(Features):
     def draw(self, d: int, *, key: PRNGKeyArray) -> ConvolutionMap:
         shape = self.shape or as_image((d,))
         key_w, key_b = jax.random.split(key)
-        # Inputs come with norm 1: times √d a pixel is about 1, and so is what a filter sees.
+        # Inputs have norm 1. The factor √d makes pixels and filter outputs of order 1.
         scale = self.bandwidth * math.sqrt(d / (self.side**2 * shape[2]))
         return ConvolutionMap(
             scale * normal(key_w, (self.side**2, shape[2], self.filters)),

@@ -1,4 +1,4 @@
-"""Kernels of inner products: linear, polynomial, and those of infinitely many random neurons."""
+"""Kernels of inner products: linear, polynomial, arc-cosine and arcsine."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ class Polynomial(ProductKernel):
         require_whole("degree", self.degree)
         require(
             0 <= self.offset < math.inf,
-            "offset must be a finite number ≥ 0, or the kernel is indefinite, but is "
-            f"{self.offset}.",
+            f"offset must be finite and ≥ 0, got {self.offset}.",
         )
 
     def of_products(
@@ -57,11 +56,10 @@ class Polynomial(ProductKernel):
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return (squared_norm(x) + self.offset) ** self.degree
 
-    def neighbours(self) -> list[Self]:
-        """Other degrees.
+    def neighbors(self) -> list[Self]:
+        """Return other degrees, or none without an offset.
 
-        Without an offset the kernel has the monomials of one degree alone, and those of another are
-        another question.
+        Without an offset, the features are the monomials of a single degree.
         """
         degrees = (2, 3, 5, 4, 7, 6) if self.offset > 0 else ()
         return [
@@ -70,11 +68,11 @@ class Polynomial(ProductKernel):
 
 
 class ArcCosine(ProductKernel):
-    """k(x, z) = 2·E[σ(⟨g, x⟩)·σ(⟨g, z⟩)] for g ~ N(0, I) and σ(t) = max(t, 0)^order; at order 0, σ
-    is a step with σ(0) = ½.
+    """k(x, z) = 2·E[σ(⟨g, x⟩)·σ(⟨g, z⟩)] for g ~ N(0, I) and σ(t) = max(t, 0)^order.
 
-    With θ the angle between x and z, k = (‖x‖‖z‖)^order·J(θ)/π, where J is π − θ, sin θ + (π −
-    θ)·cos θ and 3·sin θ·cos θ + (π − θ)(1 + 2·cos² θ) at the orders 0, 1 and 2.
+    At order 0, σ is a step function with σ(0) = ½. With θ the angle between x and z,
+    k = (‖x‖‖z‖)^order·J(θ)/π. J is π − θ at order 0, sin θ + (π − θ)·cos θ at order 1, and
+    3·sin θ·cos θ + (π − θ)(1 + 2·cos² θ) at order 2.
 
     Reference: Cho and Saul, Kernel methods for deep learning, 2009.
     """
@@ -82,7 +80,7 @@ class ArcCosine(ProductKernel):
     order: int = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:
-        require(self.order in (0, 1, 2), f"order must be 0, 1 or 2, but is {self.order!r}.")
+        require(self.order in (0, 1, 2), f"order must be 0, 1 or 2, got {self.order!r}.")
 
     def of_products(
         self,
@@ -101,7 +99,7 @@ class ArcCosine(ProductKernel):
         return xx * zz * (3 * sine * t + rest * (1 + 2 * t * t))
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """(1, 1, 3)·‖x‖^{2·order}."""
+        """Return (1, 1, 3)·‖x‖^{2·order}."""
         q = squared_norm(x)
         if self.order == 0:
             return jnp.where(q > 0, jnp.ones_like(q), 0.5)
@@ -109,11 +107,10 @@ class ArcCosine(ProductKernel):
 
 
 class ArcSine(ProductKernel):
-    """k(x, z) = E[erf(⟨g, x⟩ + h)·erf(⟨g, z⟩ + h)] for g ~ N(0, w_variance·I) and h ~ N(0,
-    b_variance).
+    """k(x, z) = E[erf(⟨g, x⟩ + h)·erf(⟨g, z⟩ + h)], g ~ N(0, w_variance·I), h ~ N(0, b_variance).
 
-    With s(x, z) = w_variance·⟨x, z⟩ + b_variance it is (2/π)·arcsin(2·s(x, z)/√((1 + 2·s(x, x))·(1
-    + 2·s(z, z)))).
+    With s(x, z) = w_variance·⟨x, z⟩ + b_variance,
+    k(x, z) = (2/π)·arcsin(2·s(x, z)/√((1 + 2·s(x, x))·(1 + 2·s(z, z)))).
 
     Reference: Williams, Computing with infinite networks, 1996.
     """
@@ -131,21 +128,16 @@ class ArcSine(ProductKernel):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """The arcsine of a cosine in a space with one dimension more."""
         c, qx, qz = (self.w_variance * product + self.b_variance for product in (xz, xx, zz))
         return arcsin(cosine(2 * c, 1 + 2 * qx, 1 + 2 * qz)) * (2 / math.pi)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
-        """(2/π)·arcsin(2s/(1 + 2s))."""
+        """Return (2/π)·arcsin(2s/(1 + 2s))."""
         s = self.w_variance * squared_norm(x) + self.b_variance
         return arcsin(2 * s / (1 + 2 * s)) * (2 / math.pi)
 
 
 def require_variances(w_variance: float, b_variance: float) -> None:
-    """Raise `BadInput` unless both are variances and the weights are random at all."""
-    require(
-        0 < w_variance < math.inf, f"w_variance must be a finite number > 0, but is {w_variance}."
-    )
-    require(
-        0 <= b_variance < math.inf, f"b_variance must be a finite number ≥ 0, but is {b_variance}."
-    )
+    """Raise `BadInput` unless w_variance > 0 and b_variance ≥ 0 are finite."""
+    require(0 < w_variance < math.inf, f"w_variance must be finite and > 0, got {w_variance}.")
+    require(0 <= b_variance < math.inf, f"b_variance must be finite and ≥ 0, got {b_variance}.")

@@ -1,18 +1,17 @@
 """Kernels of the infinitely wide three-layer residual network.
 
-With N(0, 1) entries in all W, U, A and b, and with width m, the network is in NTK parametrisation
+With N(0, 1) entries in all W, U, A and b, the network of width m in NTK parametrization is
 
     z¹ = √(w_variance/d)·W·x + √b_variance·b¹,   z² = √(u_variance/m)·U·σ(z¹) + √b_variance·b²,
     score = A·(σ(z¹) + σ(z²))/√m.
 
-A row of U sees all neurons of the first layer, so that in the limit z¹_i and z²_i are independent:
-products of both layers become products of means, which for ReLU do not vanish.
+A row of U averages over all neurons of the first layer, so z¹_i and z²_i are independent in the
+limit. Products of both layers become products of means, which do not vanish for ReLU.
 
-These limits do not exist for the bottleneck U = V·A of allenzhu2019, Section 6: there z² = V·(out₁,
-1) sees only the few outputs out₁, a Gaussian process of their own that does not average out, and
-the kernel stays random at any width. In the paper's scaling, W and A of a standard deviation that
-does not come with a factor in the forward pass, the tangent kernel also grows with m. For such
-networks compute the kernel of the network at hand, `unlazy.kernels.finite.Tangent`.
+The limits do not exist for the bottleneck U = V·A of allenzhu2019, Section 6. There z² = V·(out₁,
+1) depends only on the few outputs out₁, which remain random, and so does the kernel at any width.
+In the paper's scaling, without factors in the forward pass, the tangent kernel also grows with m.
+For such networks use the kernel at finite width, `unlazy.kernels.finite.Tangent`.
 
 Reference: allenzhu2019, Eq. (2.1), for the network.
 """
@@ -34,9 +33,7 @@ from unlazy.kernels.products import require_variances
 
 
 class _Layers(NamedTuple):
-    """Covariances Σ¹ and Σ² of both pre-activations, E σσ and E σ'σ' under each, and the products
-    of means E σ(z¹)·E σ(z²).
-    """
+    """Covariances Σ¹ and Σ² of the preactivations, the NNGP kernel, and E σ'σ' under each."""
 
     first: Float[Array, "..."]
     second: Float[Array, "..."]
@@ -46,7 +43,7 @@ class _Layers(NamedTuple):
 
 
 class _Residual(ProductKernel):
-    """Base of both kernels. For `activation` see `unlazy.kernels.wide.WideNetwork`."""
+    """Base class of both kernels; for `activation` see `unlazy.kernels.wide.WideNetwork`."""
 
     activation: str | Callable[[Array], Array] = eqx.field(static=True, default="relu")
     w_variance: float = eqx.field(converter=float, default=1.0)
@@ -57,7 +54,7 @@ class _Residual(ProductKernel):
         require_variances(self.w_variance, self.b_variance)
         require(
             0 <= self.u_variance < math.inf,
-            f"u_variance must be a finite number ≥ 0, but is {self.u_variance}.",
+            f"u_variance must be finite and ≥ 0, got {self.u_variance}.",
         )
         activation_of(self.activation)
 
@@ -67,7 +64,7 @@ class _Residual(ProductKernel):
         return activation_of(self.activation).moments
 
     def input_scale(self, d: int) -> float:
-        """√d: the first layer divides by it."""
+        """Return √d, by which the first layer divides."""
         return math.sqrt(d)
 
     def _pairs(
@@ -104,8 +101,9 @@ class _Residual(ProductKernel):
 
 
 class ResidualNNGP(_Residual):
-    """The conjugate kernel E[(σ(z¹) + σ(z²))(x)·(σ(z¹) + σ(z²))(z)]: the covariance of the scores,
-    and the kernel of training A alone.
+    """The conjugate kernel E[(σ(z¹) + σ(z²))(x)·(σ(z¹) + σ(z²))(z)].
+
+    It is the covariance of the scores, and the tangent kernel if only A is trained.
     """
 
     def of_products(
@@ -115,7 +113,6 @@ class ResidualNNGP(_Residual):
         zz: Float[Array, "1 #m"],
         d: int | Float[Array, ""],
     ) -> Float[Array, "n m"]:
-        """E σσ of both layers and the products of their means."""
         return self._pairs(xz, xx, zz, d).values
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
@@ -123,12 +120,12 @@ class ResidualNNGP(_Residual):
 
 
 class ResidualNTK(_Residual):
-    """The neural tangent kernel of one output, with the hidden layers or all layers trained.
+    """The neural tangent kernel of one output; `trained` selects the hidden layers or all layers.
 
-    With Σ¹ and Σ² the covariances of the pre-activations and D¹ and D² the moments E σ'σ' under
-    them, W and b¹ give Σ¹·D¹·(1 + u_variance·D²), through both branches, U and b² give Σ²·D², and A
-    gives `ResidualNNGP`. The gradients of the two branches in W are uncorrelated, as one passes
-    through U.
+    Let Σ¹ and Σ² be the covariances of the preactivations, and D¹ and D² the moments E σ'σ' under
+    them. W and b¹ contribute Σ¹·D¹·(1 + u_variance·D²), U and b² contribute Σ²·D², and A
+    contributes `ResidualNNGP`. The gradients by W through the two branches are uncorrelated,
+    because one passes through U.
     """
 
     trained: Literal["all", "hidden"] = eqx.field(static=True, default="all")
@@ -136,7 +133,7 @@ class ResidualNTK(_Residual):
     def __check_init__(self) -> None:
         require(
             self.trained in ("all", "hidden"),
-            f"trained must be all or hidden, but is {self.trained!r}.",
+            f"trained must be 'all' or 'hidden', got {self.trained!r}.",
         )
 
     def _tangent(self, layers: _Layers) -> Float[Array, "..."]:

@@ -1,4 +1,4 @@
-"""Kernels of a distance."""
+"""Stationary kernels."""
 
 from __future__ import annotations
 
@@ -16,24 +16,21 @@ from unlazy.kernels.base import Kernel, squared_norm
 
 
 class Stationary(Kernel):
-    """A kernel of the distance r = ‖x − z‖₂ that is 1 at r = 0."""
+    """A kernel that is a function of the distance r = ‖x − z‖₂ and 1 at r = 0."""
 
     gamma: float = eqx.field(converter=float)
 
     def __check_init__(self) -> None:
-        require(
-            0 < self.gamma < math.inf, f"gamma must be a finite number > 0, but is {self.gamma}."
-        )
+        require(0 < self.gamma < math.inf, f"gamma must be finite and > 0, got {self.gamma}.")
 
     @abstractmethod
     def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
-        """The kernel from squared distances."""
+        """Return the kernel from squared distances."""
 
     def __call__(self, x: Float[Array, "n d"], z: Float[Array, "m d"]) -> Float[Array, "n m"]:
-        # Far from the origin, ‖x‖² + ‖z‖² − 2⟨x, z⟩ would lose the distance to rounding; distances
-        # do not mind the shift.
-        centre = jnp.mean(z, axis=0, keepdims=True)
-        x, z = x - centre, z - centre
+        # Centering reduces the rounding errors of ‖x‖² + ‖z‖² − 2⟨x, z⟩ far from the origin.
+        center = jnp.mean(z, axis=0, keepdims=True)
+        x, z = x - center, z - center
         return self.of_distance(
             jnp.maximum(squared_norm(x)[:, None] + squared_norm(z)[None, :] - 2 * (x @ z.T), 0)
         )
@@ -41,7 +38,7 @@ class Stationary(Kernel):
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         return jnp.ones_like(x, shape=(len(x),))
 
-    def neighbours(self) -> list[Self]:
+    def neighbors(self) -> list[Self]:
         return [
             dataclasses.replace(self, gamma=self.gamma * factor)
             for factor in (1 / 4, 4, 1 / 16, 16, 1 / 2, 2)
@@ -56,9 +53,7 @@ class RBF(Stationary):
 
 
 class Laplace(Stationary):
-    """k(x, z) = exp(−gamma·‖x − z‖₂), with the Euclidean distance (scikit-learn's
-    `laplacian_kernel` takes ‖·‖₁).
-    """
+    """k(x, z) = exp(−gamma·‖x − z‖₂); scikit-learn's `laplacian_kernel` has ‖·‖₁ instead."""
 
     def of_distance(self, squared: Float[Array, "n m"]) -> Float[Array, "n m"]:
         return jnp.exp(-self.gamma * jnp.sqrt(squared))

@@ -1,11 +1,10 @@
-"""Kernels of infinitely wide fully connected networks of any depth and activation, with biases.
+"""NNGP and NTK of infinitely wide fully connected networks.
 
-Networks are in NTK parametrisation: with N(0, 1) entries in all W and b, h⁰ = x and
+Networks are in NTK parametrization. With N(0, 1) entries in all W and b, h⁰ = x and
 
     z^l = √(w_variance/width_{l−1})·W^l·h^{l−1} + √b_variance·b^l,  h^l = σ(z^l),  l = 1, …, depth,
 
-where width_0 = d, and the score is z^{depth+1}, one more such map. All weights and biases of all
-layers are trained.
+where width_0 = d, and the score is z^{depth+1}. All weights and biases are trained.
 """
 
 from __future__ import annotations
@@ -26,11 +25,12 @@ from unlazy.kernels.products import require_variances
 
 
 class WideNetwork(ProductKernel):
-    """Base of the kernels of infinitely wide networks.
+    """Base class of the kernels of infinitely wide networks.
 
-    `depth` counts hidden layers. `activation` is a name of `unlazy.core.activations.ACTIVATIONS`, a
-    `PiecewiseLinear`, or any function of one array that acts on each entry alone. "relu" and "erf"
-    are closed forms; for the accuracy of the others see `unlazy.core.gaussian`.
+    `depth` is the number of hidden layers. `activation` is a name in
+    `unlazy.core.activations.ACTIVATIONS`, a `PiecewiseLinear`, or an elementwise function of one
+    array. "relu" and "erf" have closed forms; for the accuracy of others see
+    `unlazy.core.gaussian`.
     """
 
     depth: int = eqx.field(static=True, default=1)
@@ -41,7 +41,7 @@ class WideNetwork(ProductKernel):
     def __check_init__(self) -> None:
         require(
             isinstance(self.depth, int) and self.depth > 0,
-            f"depth must be a positive number of hidden layers, but is {self.depth!r}.",
+            f"depth must be a positive integer, got {self.depth!r}.",
         )
         require_variances(self.w_variance, self.b_variance)
         activation_of(self.activation)
@@ -52,13 +52,11 @@ class WideNetwork(ProductKernel):
         return activation_of(self.activation).moments
 
     def affine(self, covariance: Float[Array, "..."]) -> Float[Array, "..."]:
-        """w_variance·covariance + b_variance: what a layer of random weights makes of the
-        covariance of its inputs.
-        """
+        """Return w_variance·covariance + b_variance, the covariance after a random layer."""
         return self.w_variance * covariance + self.b_variance
 
-    def neighbours(self) -> list[Self]:
-        """Other depths and variances of the biases."""
+    def neighbors(self) -> list[Self]:
+        """Return kernels of other depths and bias variances."""
         others = [(1, 0.0), (2, 0.1), (3, 0.1), (1, 1.0), (2, 1.0), (1, 0.1)]
         return [
             dataclasses.replace(self, depth=depth, b_variance=b)
@@ -67,17 +65,16 @@ class WideNetwork(ProductKernel):
         ]
 
     def input_scale(self, d: int) -> float:
-        """√d: the first layer divides by it."""
+        """Return √d, by which the first layer divides."""
         return math.sqrt(d)
 
 
 class NNGP(WideNetwork):
-    """The conjugate kernel: the covariance of the scores of a random network over its weights and
-    biases, Σ^{depth}(x, z).
+    """The conjugate kernel Σ^{depth}(x, z), the covariance of the scores of a random network.
 
     Σ⁰ = w_variance·⟨x, z⟩/d + b_variance and Σ^l = w_variance·E[σ(u)·σ(v)] + b_variance, where u
     and v are Gaussian with variances Σ^{l−1}(x, x), Σ^{l−1}(z, z) and covariance Σ^{l−1}(x, z).
-    With ReLU, depth 1 and no bias this is ½·w_variance²·`ArcCosine(1)`/d.
+    For ReLU, depth 1 and no bias it equals ½·w_variance²·`ArcCosine(1)`/d.
     """
 
     def of_products(
@@ -102,8 +99,7 @@ class NNGP(WideNetwork):
 
 
 class NTK(WideNetwork):
-    """The neural tangent kernel: the sum over all weights and biases of products of derivatives of
-    the score, Θ^{depth}(x, z).
+    """The neural tangent kernel Θ^{depth}(x, z) = Σ_p ∂_p f(x)·∂_p f(z) over all parameters p.
 
     Θ⁰ = Σ⁰ and Θ^l = Σ^l + w_variance·E[σ'(u)·σ'(v)]·Θ^{l−1}, with Σ, u and v as for `NNGP`.
 

@@ -1,4 +1,4 @@
-"""Learners: algorithms that are handed a sampler and a number of examples."""
+"""Learners: algorithms that fit a model to examples from a sampler."""
 
 from unlazy.learners.base import Learner, Trace
 from unlazy.learners.gradient import Descent, GradientDescent

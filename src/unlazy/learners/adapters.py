@@ -1,6 +1,4 @@
-"""Learners from elsewhere: estimators in the manner of scikit-learn, on the host, in contests like
-all others.
-"""
+"""Adapter for scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ from unlazy.learners.base import Learner, Trace, keys_of
 from unlazy.networks.base import Model, Scores
 from unlazy.tasks.base import Family, Sampler, draw
 
-#: The least probability that counts, so that its logarithm is finite.
-LEAST = 1e-6
+#: Lower bound on probabilities, so that logarithms are finite.
+MIN_PROBABILITY = 1e-6
 Grid = tuple[tuple[str, tuple[Any, ...]], ...]
 
 
 class HostModel(Model):
-    """A function of NumPy's arrays as a model: scores = function(x), on the host."""
+    """A model scores = function(x) of NumPy arrays, on the host."""
 
     stacked: ClassVar[bool] = False
     function: Callable[[np.ndarray], np.ndarray] = eqx.field(static=True)
@@ -45,13 +43,12 @@ class HostModel(Model):
 
 
 class ScikitLearner(Learner):
-    """An estimator with `fit` and `predict`. Signs and classes go to a classifier by their labels,
-    to a regressor as numbers.
+    """A scikit-learn estimator as a learner.
 
-    Scores are what `decision_function` gives, or the (logarithms of) `predict_proba`, or `predict`
-    itself. `regressor`, where it is given, stands in for the estimator on real numbers. Each
-    `random_state` is set by the key. Inputs are as they are, laid out as vectors. `grid` is what
-    tuning tries; `shown` names the settings that it chose.
+    Classifiers get class labels, regressors numbers. Scores are `decision_function`, the logarithm
+    of `predict_proba`, or `predict`, whichever exists first. `regressor` replaces the estimator for
+    real outputs. The key sets each `random_state`. Inputs are flattened and not scaled. `grid` are
+    the values that tuning tries, and `shown` the names of tuned parameters.
     """
 
     estimator: Any = eqx.field(static=True)
@@ -67,7 +64,7 @@ class ScikitLearner(Learner):
         regressor: Any = None,
         grid: Mapping[str, Sequence[Any]] | None = None,
     ) -> Self:
-        """An estimator with a grid such as {"C": [0.1, 1, 10]}."""
+        """Return a learner with a grid such as {"C": [0.1, 1, 10]}."""
         return cls(
             estimator,
             regressor=regressor,
@@ -77,24 +74,24 @@ class ScikitLearner(Learner):
     def __check_init__(self) -> None:
         for each in (self.estimator, self.regressor):
             if each is not None:
-                lacking = [
+                missing = [
                     name
                     for name in ("fit", "predict", "get_params", "set_params")
                     if not callable(getattr(each, name, None))
                 ]
                 require(
-                    not lacking and not isinstance(each, type),
-                    f"An estimator has fit, predict, get_params and set_params, but {each!r} is "
-                    "none.",
+                    not missing and not isinstance(each, type),
+                    "An estimator must be an instance with fit, predict, get_params and "
+                    f"set_params, got {each!r}.",
                 )
-                strange = sorted({name for name, _ in self.grid} - set(each.get_params()))
+                invalid = sorted({name for name, _ in self.grid} - set(each.get_params()))
                 require(
-                    not strange,
-                    f"{type(each).__name__} has no {' or '.join(strange)} that a grid could vary.",
+                    not invalid,
+                    f"{type(each).__name__} has no parameter {' or '.join(invalid)}.",
                 )
         require(
             all(values for _, values in self.grid),
-            "Every entry of a grid needs at least one value.",
+            "Every entry of grid must have at least one value.",
         )
 
     @property
@@ -115,7 +112,7 @@ class ScikitLearner(Learner):
         )
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """The settings of the grid, or evenly spaced ones if the budget is smaller."""
+        """Return the settings of the grid, or evenly spaced ones if the budget is smaller."""
         names = tuple(name for name, _ in self.grid)
         settings = list(itertools.product(*(values for _, values in self.grid)))
         if len(settings) > budget:
@@ -148,11 +145,11 @@ class ScikitLearner(Learner):
         }
 
     def work(self, n: int, r: int) -> float:
-        """A guess: about as much as a few thousand passes over the sample."""
+        """Estimate a few thousand passes over the sample."""
         return 3000.0 * n * r
 
     def prediction_work(self, d: int) -> float:
-        """A guess: about a hundred trees."""
+        """Estimate about a hundred trees."""
         return 1000.0 + d
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
@@ -176,7 +173,7 @@ def _classifies(estimator: Any) -> bool:
 
     try:
         return bool(is_classifier(estimator))
-    except AttributeError:  # an estimator that does not say what it is
+    except AttributeError:  # without tags
         return False
 
 
@@ -185,7 +182,7 @@ def _seed(key: PRNGKeyArray) -> int:
 
 
 def _seeded(estimator: Any, seed: int) -> Any:
-    """A fresh copy with every `random_state` inside set."""
+    """Return a clone with every nested `random_state` set."""
     from sklearn.base import clone
 
     fresh = clone(estimator)
@@ -196,24 +193,24 @@ def _seeded(estimator: Any, seed: int) -> Any:
 def _fitted(
     estimator: Any, x: np.ndarray, y: np.ndarray, outputs: Outputs, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The estimator on a sample, as a function that gives scores in the shape of the labels."""
+    """Fit an estimator; return a function to scores in the shape of the labels."""
     if not _classifies(estimator):
         columns = y if y.ndim == 2 else y[:, None]
-        # Estimators that take one output at a time are fitted to each.
+        # Estimators for one output are fitted to each output.
         if y.ndim == 2 and _takes_columns(estimator):
             whole = _seeded(estimator, seed).fit(x, y)
-            return lambda rows: np.asarray(whole.predict(_laid_out(rows))).reshape(
+            return lambda rows: np.asarray(whole.predict(_flattened(rows))).reshape(
                 len(rows), y.shape[1]
             )
         each = [_seeded(estimator, seed).fit(x, column) for column in columns.T]
         return lambda rows: np.stack(
-            [one.predict(_laid_out(rows)) for one in each], axis=1
+            [one.predict(_flattened(rows)) for one in each], axis=1
         ).reshape(len(rows), *y.shape[1:])
     labels = np.argmax(y, axis=1) if y.ndim == 2 else np.where(y > 0, 1, 0)
     count = y.shape[1] if y.ndim == 2 else 2
     seen = np.unique(labels)
-    if len(seen) == 1:  # many classifiers refuse to learn that there is one answer
-        constant = np.where(np.arange(count) == seen[0], 0.0, np.log(LEAST))
+    if len(seen) == 1:  # many classifiers refuse a single class
+        constant = np.where(np.arange(count) == seen[0], 0.0, np.log(MIN_PROBABILITY))
 
         def by_class(rows: np.ndarray) -> np.ndarray:
             return np.tile(constant, (len(rows), 1))
@@ -222,14 +219,14 @@ def _fitted(
         fitted = _seeded(estimator, seed).fit(x, labels)
 
         def by_class(rows: np.ndarray) -> np.ndarray:
-            return _class_scores(fitted, _laid_out(rows), count)
+            return _class_scores(fitted, _flattened(rows), count)
 
     if outputs.kind == "signs":
         return lambda rows: by_class(rows)[:, 1] - by_class(rows)[:, 0]
     return by_class
 
 
-def _laid_out(rows: np.ndarray) -> np.ndarray:
+def _flattened(rows: np.ndarray) -> np.ndarray:
     return rows.reshape(len(rows), -1)
 
 
@@ -243,17 +240,19 @@ def _takes_columns(estimator: Any) -> bool:
 
 
 def _class_scores(fitted: Any, x: np.ndarray, count: int) -> np.ndarray:
-    """A score for each class, the lowest for classes that were not seen: its decision, the
-    logarithm of its probability, or its choice.
-    """
+    """Return one score per class; classes without examples get the lowest."""
     seen = np.asarray(fitted.classes_, int)
     if callable(getattr(fitted, "decision_function", None)):
         scores = np.asarray(fitted.decision_function(x), np.float64)
         scores = np.stack([-scores / 2, scores / 2], axis=1) if scores.ndim == 1 else scores
     elif callable(getattr(fitted, "predict_proba", None)):
-        scores = np.log(np.maximum(np.asarray(fitted.predict_proba(x), np.float64), LEAST))
+        scores = np.log(
+            np.maximum(np.asarray(fitted.predict_proba(x), np.float64), MIN_PROBABILITY)
+        )
     else:
-        scores = np.where(np.asarray(fitted.predict(x))[:, None] == seen, 0.0, np.log(LEAST))
-    whole = np.full((len(x), count), np.min(scores, initial=np.log(LEAST)))
+        scores = np.where(
+            np.asarray(fitted.predict(x))[:, None] == seen, 0.0, np.log(MIN_PROBABILITY)
+        )
+    whole = np.full((len(x), count), np.min(scores, initial=np.log(MIN_PROBABILITY)))
     whole[:, seen] = scores
     return whole

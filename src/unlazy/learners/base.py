@@ -1,6 +1,4 @@
-"""What a learner is: hyperparameters with a `fit` that is handed a sampler and a number of
-examples.
-"""
+"""Learner interface: hyperparameters with a `fit` on examples from a sampler."""
 
 from __future__ import annotations
 
@@ -19,27 +17,26 @@ from unlazy.core.metrics import Outputs
 from unlazy.networks.base import Model
 from unlazy.tasks.base import Batch, Family, Sampler, draw
 
-#: At most so many of the training examples are kept in a trace, for measuring the training error.
+#: Maximum number of training examples kept in a trace, for measuring the training error.
 SEEN = 10_000
-#: How the parts of a fit are called: at once, or by an engine that compiles each part by itself and
-#: shares it between learners.
+#: A function that calls a part of a fit, immediately or by an engine that compiles parts separately
+#: and shares them between learners.
 Call = Callable[..., Any]
-#: The key of a trial, or those of all trials of a program, as arrays or as their shapes.
+#: The key of one trial, or of all trials of a program, as arrays or shapes.
 Keys = Any
 
 
 def at_once(part: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a part of a fit here and now."""
+    """Call a part of a fit immediately."""
     return part(*arguments)
 
 
 class Trace(eqx.Module):
-    """What a learner leaves behind: its model at the recorded steps, and the losses between.
+    """The result of a fit: models at the recorded steps, and training losses.
 
-    `losses[i]` is the mean training loss over the steps since the previous record (NaN for a record
-    before any step). `seen` holds up to `SEEN` of the examples it was trained on, by coordinates
-    (see `Sampler`). `notes` are measurements that only the learner can make, such as an error on
-    examples that it held out.
+    `losses[i]` is the mean training loss over the steps since the previous record (NaN before the
+    first step). `seen` contains up to `SEEN` training examples, by coordinates (see `Sampler`).
+    `notes` are measurements by the learner, such as a validation error.
     """
 
     models: Model
@@ -50,10 +47,7 @@ class Trace(eqx.Module):
 
     @classmethod
     def of(cls, model: Model, seen: Batch, loss: Any = jnp.nan) -> Trace:
-        """The trace of a learner that leaves its last model alone.
-
-        `seen`: its sample as `sampler.draw` gave it, by coordinates.
-        """
+        """Return the trace of a single model; `seen` is the sample returned by `sampler.draw`."""
         arrays, rest = eqx.partition(model, eqx.is_array)
         models = (
             eqx.combine(jax.tree.map(lambda leaf: leaf[None], arrays), rest)
@@ -68,18 +62,18 @@ class Trace(eqx.Module):
         )
 
     def at(self, index: int) -> Model:
-        """The model of `steps[index]`."""
+        """Return the model of `steps[index]`."""
         return self.models.at(index)
 
     def each(self, function: Callable[[Model], Any]) -> Any:
-        """What a function gives for each recorded model, stacked."""
+        """Return the stacked values of a function of each recorded model."""
         return self.models.each(function, len(self.steps))
 
     @property
     def finite(self) -> Bool[Array | np.ndarray, " r"]:
-        """Whether each model is made of finite numbers."""
+        """Whether all parameters of each model are finite."""
         if not self.models.stacked:
-            if _all_finite(self.models):  # as is usual; a long path is slow to take apart
+            if _all_finite(self.models):  # usual case; splitting a long path is slow
                 return np.ones(len(self.steps), bool)
             return np.array([_all_finite(self.at(index)) for index in range(len(self.steps))])
         leaves = jax.tree.leaves(eqx.filter(self.models, eqx.is_inexact_array))
@@ -95,111 +89,96 @@ def _all_finite(model: Model) -> bool:
 
 
 def keys_of(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray, PRNGKeyArray]:
-    """The keys of the initial model, of the sample and of all else.
+    """Return the keys of the initial model, of the sample and of everything else.
 
-    Learners that split alike meet the same sample under one seed.
+    All learners split keys this way, so they get the same sample for the same seed.
     """
     key_init, key_data, key_rest = jax.random.split(key, 3)
     return key_init, key_data, key_rest
 
 
 class Learner(eqx.Module):
-    """An algorithm with all its hyperparameters.
+    """An algorithm with its hyperparameters.
 
-    `fit` is pure and can be traced: no globals, no mutation, no Python loop over steps; a learner
-    that solves on the host says so by `on_host`. Fields annotated `float` may differ between trials
-    of one compiled program, all others are static. `precision` is the width of floating point
-    numbers: a trial with `precision=64` runs in double precision from the first draw on.
+    `fit` must be pure and traceable by JAX, unless `on_host` is True. Fields annotated `float` may
+    differ between trials of one compiled program; all others are static. `precision` is 32 or 64,
+    the floating-point precision of all computations, including the random draws.
     """
 
     precision: Literal[32, 64] = eqx.field(static=True, default=32, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(
-            self.precision in (32, 64), f"precision must be 32 or 64, but is {self.precision!r}."
-        )
+        require(self.precision in (32, 64), f"precision must be 32 or 64, got {self.precision!r}.")
 
     @property
     def on_host(self) -> bool:
-        """Whether `fit` solves on the host, with NumPy: then it is not traced, and its trials run
-        one by one.
-        """
+        """Whether `fit` runs on the host with NumPy, untraced and one trial at a time."""
         return False
 
     @property
     def draws_fresh(self) -> bool:
-        """Whether every step takes examples that were never seen before, so that examples are
-        counted by steps.
-        """
+        """Whether every step draws new examples, so that the examples used depend on the steps."""
         return False
 
     def suited(self, family: Family) -> Learner:
-        """This learner on a family: one whose settings follow the dimension sets them here."""
+        """Return this learner with settings that depend on the family, such as its dimension."""
         return self
 
     def suited_to_outputs(self, outputs: Outputs) -> Learner:
-        """This learner for such outputs, where no family is known."""
+        """Return this learner for these outputs, if no family is known."""
         return self
 
     def suits(self, outputs: Outputs) -> bool:
-        """Whether it can learn such outputs; by default all of them."""
+        """Return whether these outputs are supported, by default True."""
         return True
 
     @abstractmethod
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
-        """Learn from at most `n` examples."""
+        """Fit to at most `n` examples."""
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
-        """The same as `fit`, with every computation a part that `call` may compile by itself; by
-        default it is one part.
-        """
+        """Fit in parts that `call` may compile separately, by default one part."""
         result: Trace = call(Fit(self, n), sampler, key)
         return result
 
     def fit_prefixes(
         self, sampler: Sampler, sizes: tuple[int, ...], key: Keys, call: Call
     ) -> list[Trace]:
-        """A fit for each of several numbers of examples; a learner that can share work between them
-        says how.
-        """
+        """Fit to each of several numbers of examples; override to share work between the fits."""
         return [self.fit_in_parts(sampler, size, key, call) for size in sizes]
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The steps whose models `fit` will leave in the trace; by default the end alone."""
+        """Return the steps whose models are in the trace of `fit`, by default only the last."""
         return (1,)
 
     def examples_at(self, step: int, n: int) -> int:
-        """How many of n examples the model of a recorded step has seen."""
+        """Return how many of n examples were used up to a recorded step."""
         return n
 
     def work(self, n: int, r: int) -> float:
-        """Rough number of multiply-adds of `fit` on inputs of r coordinates, for planning."""
+        """Estimate the multiply-adds of `fit` on inputs of r coordinates."""
         return 100.0 * n * r
 
     def prediction_work(self, d: int) -> float:
-        """Rough number of multiply-adds of one prediction on an input of size d, for planning."""
+        """Estimate the multiply-adds of one prediction on an input of size d."""
         return float(d)
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Learners to choose among, with at most `budget` `options` in all; by default there is
-        nothing to choose.
-        """
+        """Return the candidate learners for tuning, with at most `budget` `options` in total."""
         return (self,)
 
     def options(self, n: int) -> dict[int, Learner]:
-        """The recorded steps that may be chosen, and the learner whose last model each of them is:
-        a path offers all its steps.
-        """
+        """Return the recorded steps that tuning may select, each with the equivalent learner."""
         return {self.recorded(n)[-1]: self}
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """What `tuning` varies, by name, as it is set here."""
+        """The tuned hyperparameters by name."""
         return {}
 
 
 class Fit(eqx.Module):
-    """All of a learner's fit as one part."""
+    """A fit as one part."""
 
     learner: Learner
     n: int = eqx.field(static=True)
@@ -209,15 +188,13 @@ class Fit(eqx.Module):
 
 
 class PlainLearner(Learner):
-    """A learner written plainly: `learn` makes a model of a sample.
-
-    It meets the sample that all learners meet under one key.
-    """
+    """A learner defined by `learn(x, y, key=key)`, which returns a model."""
 
     @abstractmethod
     def learn(self, x: Any, y: Any, *, key: PRNGKeyArray) -> Model:
-        """A model of examples, such as `Predictor(function, parameters)`; on the host, where
-        examples are NumPy's, a `HostModel`.
+        """Return a model, such as `Predictor(function, parameters)`.
+
+        With `on_host`, examples are NumPy arrays, and the model is a `HostModel`.
         """
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
@@ -232,7 +209,7 @@ class PlainLearner(Learner):
         name = type(self).__name__
         require(
             isinstance(model, Model),
-            f"{name}.learn gave {type(model).__name__}, which is no Model: return "
-            "Predictor(function, parameters).",
+            f"{name}.learn must return a Model, such as Predictor(function, parameters), got "
+            f"{type(model).__name__}.",
         )
         return Trace.of(model, sample)

@@ -1,6 +1,6 @@
-"""The shelf: learners for any task, by name.
+"""Built-in learners by name, for any task.
 
-Their numbers are where tuning starts; a contest gives all of them the same budget.
+Their hyperparameters are the first values that tuning tries.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from unlazy.learners.rfm import RecursiveFeatureMachine
 from unlazy.learners.unit_norm import UnitNorm
 from unlazy.networks.inits import AntisymmetricInit, TangentInit
 
-#: Neurons of networks and of finite-width features: 2·M in mirrored pairs, so that the initial
-#: network is zero.
+#: Networks have 2·M neurons in antisymmetric pairs.
 M = 100
 
 
@@ -36,97 +35,95 @@ _RELU = AntisymmetricInit(m=M, w_scale=1.0, b_scale=0.5, a_scale=0.1, activation
 
 
 def _scikit(name: str) -> Deferred:
-    """Return a method of scikit-learn, whose import takes a second, when it is first used."""
+    """Return a scikit-learn method, imported on first use because the import takes a second."""
     module = "unlazy.learners.scikit_methods"
     return Deferred(lambda: getattr(importlib.import_module(module), name).learner)
 
 
 _KERNELS = {
-    "polynomial": "polynomial kernel, ridge regression; degree 2 to 7",
-    "quadratic": "products of two coordinates alone, ⟨x, z⟩², ridge regression",
-    "rbf": "Gaussian kernel, ridge regression",
+    "polynomial": "polynomial kernel of degree 2 to 7, ridge regression",
+    "quadratic": "kernel ⟨x, z⟩² (all products of two coordinates), ridge regression",
+    "rbf": "Gaussian kernel exp(−γ‖x − z‖²), ridge regression",
     "laplace": "Laplace kernel exp(−γ‖x − z‖), ridge regression",
-    "arc-cosine": "arc-cosine kernel: infinitely many random ReLU features",
-    "arcsine": "arcsine kernel: infinitely many random erf features",
-    "nngp": "conjugate kernel of an infinitely wide ReLU network; depth 1 to 3",
-    "ntk": "tangent kernel of an infinitely wide ReLU network; depth 1 to 3",
+    "arc-cosine": "arc-cosine kernel (limit of random ReLU features), ridge regression",
+    "arcsine": "arcsine kernel (limit of random erf features), ridge regression",
+    "nngp": "NNGP kernel of a ReLU network of depth 1 to 3, ridge regression",
+    "ntk": "NTK of a ReLU network of depth 1 to 3, ridge regression",
 }
 LEARNERS = {
     "linear": Entry(FeatureRidge(RawFeatures()), "linear model, ridge regression"),
     "logistic": Entry(LogisticRegression(RawFeatures()), "linear model, logistic regression"),
-    "linear-kernel": Entry(
-        KernelRidge(kernel_named("linear")), "the linear model again, solved with its kernel"
-    ),
-    **{name: Entry(KernelRidge(kernel_named(name)), what) for name, what in _KERNELS.items()},
+    "linear-kernel": Entry(KernelRidge(kernel_named("linear")), "linear kernel, ridge regression"),
+    **{name: Entry(KernelRidge(kernel_named(name)), summary) for name, summary in _KERNELS.items()},
     "convolutional-ntk": Entry(
         KernelRidge(ConvolutionalNTK()),
-        "tangent kernel of a convolutional network with infinitely many filters; depth 1 to 3",
+        "convolutional NTK of depth 1 to 3, ridge regression",
     ),
     "convolutional-rbf": Entry(
         OnFeatures.of(KernelRidge(kernel_named("rbf")), RandomConvolutions()),
-        "Gaussian kernel on 200 random filters, averaged over parts",
+        "Gaussian kernel on 200 random ReLU filters with average pooling, ridge regression",
     ),
     "rbf-svm": Entry(KernelSVM(kernel_named("rbf")), "Gaussian kernel, support vector machine"),
-    "ntk-svm": Entry(KernelSVM(kernel_named("ntk")), "tangent kernel, support vector machine"),
+    "ntk-svm": Entry(KernelSVM(kernel_named("ntk")), "NTK, support vector machine"),
     "relu-features": Entry(
         FeatureRidge(RandomFeatures("relu")), "2000 random ReLU features, ridge regression"
     ),
     "truncated-relu-features": Entry(
-        FeatureRidge(RandomFeatures("truncated_relu")), "2000 random truncated ReLU features, ridge"
+        FeatureRidge(RandomFeatures("truncated_relu")),
+        "2000 random truncated ReLU features, ridge regression",
     ),
     "convolutional-features": Entry(
         FeatureRidge(RandomConvolutions()),
-        "200 random ReLU filters, averaged over parts of a picture, ridge",
+        "200 random ReLU filters with average pooling, ridge regression",
     ),
     "fourier-features": Entry(
         FeatureRidge(RandomFeatures("fourier")), "2000 random Fourier features, ridge regression"
     ),
     "tangent-features": Entry(
         KernelRidge(TangentFeatures(_RELU)),
-        "all derivatives of a random ReLU network of 200 neurons, ridge regression",
+        "gradients of a random ReLU network of 200 neurons, ridge regression",
     ),
     "relu-features-sgd": Entry(
         _network(_RELU, {"a": 0.05}),
-        "200 random ReLU features, gradient descent on the second layer",
+        "200 random ReLU features, SGD on the second layer",
     ),
     "tangent-sgd": Entry(
         _network(TangentInit(_RELU), {"w": 0.01, "b": 0.01, "a": 0.01}),
-        "tangent model of 200 neurons, gradient descent",
+        "linearized ReLU network of 200 neurons, SGD",
     ),
     "network": Entry(
         _network(_RELU, {"w": 0.1, "b": 0.1, "a": 0.1}),
-        "two-layer ReLU network of 200 neurons, gradient descent",
+        "two-layer ReLU network of 200 neurons, SGD",
     ),
     "one-step": Entry(
         UnitNorm.of(one_step_readout()),
-        "two-layer ReLU network after one large step, and the best readout of its neurons",
+        "two-layer ReLU network, one large gradient step, then ridge regression on its neurons",
     ),
     "one-step-network": Entry(
         UnitNorm.of(first_step_network()),
-        "the same with gradient descent on both layers before the readout",
+        "as one-step, with SGD on both layers before the ridge regression",
     ),
     "sgd": Entry(
         MeanFieldSGD(),
-        "two-layer ReLU network in mean-field scaling, one pass of SGD, fresh minibatches of d "
-        "examples",
+        "two-layer ReLU network in mean-field scaling, one-pass SGD with batch size d",
     ),
-    "sgd-frozen": Entry(MeanFieldSGD(freeze_second=True), "the same, the first layer alone"),
+    "sgd-frozen": Entry(MeanFieldSGD(freeze_second=True), "as sgd, only the first layer trained"),
     "sgd-bias": Entry(
         MeanFieldSGD(bias=True),
-        "the same on both layers, with a constant coordinate, for odd parities",
+        "as sgd, with biases (needed for odd parities)",
     ),
     "rfm": Entry(
         RecursiveFeatureMachine(),
-        "recursive feature machine: a Laplace kernel that learns its metric",
+        "recursive feature machine, a Laplace kernel with learned metric",
     ),
-    "random-forest": Entry(_scikit("FOREST"), "random forest by scikit-learn"),
-    "gradient-boosting": Entry(_scikit("BOOSTING"), "histogram gradient boosting by scikit-learn"),
-    "knn": Entry(_scikit("NEIGHBORS"), "nearest neighbors by scikit-learn"),
+    "random-forest": Entry(_scikit("FOREST"), "random forest (scikit-learn)"),
+    "gradient-boosting": Entry(_scikit("BOOSTING"), "histogram gradient boosting (scikit-learn)"),
+    "knn": Entry(_scikit("NEIGHBORS"), "nearest neighbors (scikit-learn)"),
     "mean-histogram": Entry(
-        DirectionHistogram("mean"), "the direction E[y·x] and a histogram of the label along it"
+        DirectionHistogram("mean"), "mean label per bin along the direction E[y·x]"
     ),
     "principal-histogram": Entry(
         DirectionHistogram("principal"),
-        "the top principal direction and a histogram of the label along it",
+        "mean label per bin along the first principal component",
     ),
 }

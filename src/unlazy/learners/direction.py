@@ -1,7 +1,6 @@
-"""The trivial rivals: one direction that the data point out, and a histogram of the label along it.
+"""Single-direction baselines: a histogram of the label along one direction.
 
-They learn one feature, in the cheapest way there is. Where they win, feature learning is easy and
-fixed features are the problem.
+If they outperform kernels, the task needs only the simplest feature learning.
 """
 
 from __future__ import annotations
@@ -20,15 +19,12 @@ from unlazy.learners.path import PathLearner, PathModel
 from unlazy.solvers.exact import eigh
 from unlazy.tasks.base import Sampler, draw
 
-#: Numbers of bins to choose among, the likeliest first.
+#: Numbers of bins for tuning, in order of priority.
 BINS = (20, 50, 10, 100, 6, 200, 3, 30, 15, 70, 150, 300)
 
 
 class Histogram(PathModel):
-    """The mean label in the bin into which ⟨direction, x⟩ falls.
-
-    A path has tables of several numbers of bins.
-    """
+    """The mean label in the bin of ⟨direction, x⟩; the models of a path differ in their bins."""
 
     direction: np.ndarray
     edges: tuple[np.ndarray, ...]
@@ -38,22 +34,21 @@ class Histogram(PathModel):
         return dataclasses.replace(self, edges=(self.edges[index],), values=(self.values[index],))
 
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
-        place = np.asarray(x, np.float64) @ self.direction
+        projection = np.asarray(x, np.float64) @ self.direction
         return np.stack(
             [
-                values[np.searchsorted(edges, place)]
+                values[np.searchsorted(edges, projection)]
                 for edges, values in zip(self.edges, self.values, strict=True)
             ]
         )
 
 
 class DirectionHistogram(PathLearner):
-    """The direction is E[y·x] ("mean") or the top principal direction of the inputs ("principal");
-    bins are equally wide.
+    """A histogram of the label along the direction E[y·x] or the first principal component.
 
-    They cut the middle 99.8 % of the examples; the first and last are open. A bin's value is its
-    mean label, drawn towards zero as if one more example of each label had been seen. `bins` is a
-    path, whose places are the recorded steps.
+    `direction` is "mean" or "principal". Bins of equal width divide the range of the middle 99.8 %
+    of the examples; the first and last are unbounded. A bin's value is its mean label after adding
+    one example of each label. `bins` is a path; recorded steps are indices into it.
     """
 
     path, setting = "bins", "bins"
@@ -63,11 +58,11 @@ class DirectionHistogram(PathLearner):
     def __check_init__(self) -> None:
         require(
             self.direction in ("mean", "principal"),
-            f"direction must be 'mean' or 'principal', but is {self.direction!r}.",
+            f"direction must be 'mean' or 'principal', got {self.direction!r}.",
         )
         require(
             bool(self.bins) and min(self.bins) >= 1,
-            f"bins must be positive whole numbers, but are {self.bins}.",
+            f"bins must be positive integers, got {self.bins}.",
         )
 
     def suits(self, outputs: Outputs) -> bool:
@@ -77,7 +72,7 @@ class DirectionHistogram(PathLearner):
         return (dataclasses.replace(self, bins=BINS[:budget]),)
 
     def work(self, n: int, r: int) -> float:
-        """The second moment of the inputs, and its decomposition."""
+        """Estimate the second moment of the inputs and its decomposition."""
         return float(n) * r**2 + 9.0 * r**3 if self.direction == "principal" else float(n) * r
 
     def prediction_work(self, d: int) -> float:
@@ -91,11 +86,11 @@ class DirectionHistogram(PathLearner):
             inside if sampler.basis is None else inside @ np.asarray(sampler.basis, np.float64)
         )
         edges, values, losses = [], [], []
-        place = z @ inside
+        projection = z @ inside
         for bins in self.bins:
-            low, high = np.quantile(place, (0.001, 0.999))
+            low, high = np.quantile(projection, (0.001, 0.999))
             edge = np.linspace(low, high, bins + 1)[1:-1]
-            bin_of = np.searchsorted(edge, place)
+            bin_of = np.searchsorted(edge, projection)
             total, size = (
                 np.bincount(bin_of, weights, minlength=len(edge) + 1) for weights in (y, np.ones(n))
             )
@@ -107,5 +102,5 @@ class DirectionHistogram(PathLearner):
 
 
 def _top_direction(z: Float[np.ndarray, "n r"]) -> Float[np.ndarray, " r"]:
-    centred = z - z.mean(axis=0)
-    return eigh(centred.T @ centred)[1][:, -1]
+    centered = z - z.mean(axis=0)
+    return eigh(centered.T @ centered)[1][:, -1]

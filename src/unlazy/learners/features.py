@@ -1,7 +1,4 @@
-"""Linear models on fixed features: the inputs themselves, or random features.
-
-Ridge regression along a path, and logistic regression.
-"""
+"""Ridge and logistic regression on raw inputs or random features."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from unlazy.core.errors import require
 from unlazy.core.metrics import Outputs
 from unlazy.kernels.feature_maps import ROWS, FeatureMap, Features, featured
 from unlazy.learners.base import Learner, Trace, keys_of
-from unlazy.learners.path import PLACES, PathLearner, PathModel, drawn, path_of, positive
+from unlazy.learners.path import PATH_LENGTH, PathLearner, PathModel, drawn, path_of, positive
 from unlazy.solvers.policy import feature_path
 from unlazy.tasks.base import Sampler
 
@@ -27,7 +24,7 @@ from unlazy.tasks.base import Sampler
 class FeatureModel(PathModel):
     """f(x) = ⟨weights, φ(scale·x)⟩ + offset.
 
-    A path has weights and offset for each of its steps, and shares the features.
+    The models of a path differ in weights and offset.
     """
 
     features: FeatureMap
@@ -51,13 +48,14 @@ class FeatureModel(PathModel):
 
 
 def _products(phi: Float[np.ndarray, "n f"], weights: np.ndarray) -> np.ndarray:
-    """φ times the weights of each step: steps, then points, then outputs if several."""
+    """Return φ·weights with axes steps, points and, if there are several, outputs."""
     return np.moveaxis(np.tensordot(phi, weights, axes=(1, 1)), 1, 0)
 
 
 class FeatureLearner(PathLearner):
-    """Base of the linear models on features, which are standardised on the sample before they are
-    penalised; the offset is not.
+    """Base class of linear models on features.
+
+    Features are standardized on the sample. The offset is not penalized.
     """
 
     path, setting = "penalties", "penalty"
@@ -65,11 +63,9 @@ class FeatureLearner(PathLearner):
     penalties: tuple[float, ...] = eqx.field(static=True, default=(1.0,), converter=positive)
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Laws of features like this one, each with a path; where there is no other law, all of the
-        budget goes into the path.
-        """
-        distributions = [self.features, *self.features.others()][: max(1, budget // PLACES)]
-        penalties = path_of(min(budget, PLACES) if len(distributions) > 1 else budget)
+        """Return these features and similar ones, each with a path of penalties."""
+        distributions = [self.features, *self.features.others()][: max(1, budget // PATH_LENGTH)]
+        penalties = path_of(min(budget, PATH_LENGTH) if len(distributions) > 1 else budget)
         return tuple(
             dataclasses.replace(self, features=distribution, penalties=penalties)
             for distribution in distributions
@@ -80,7 +76,7 @@ class FeatureLearner(PathLearner):
         return {**self.features.settings, **super().settings}
 
     def work(self, n: int, r: int) -> float:
-        """The features, their second moment and its decomposition."""
+        """Estimate the features, their second moment and its decomposition."""
         count = self.features.count(r)
         return 3.0 * n * count * r + float(n) * count**2 + 9.0 * count**3
 
@@ -89,7 +85,7 @@ class FeatureLearner(PathLearner):
 
     @abstractmethod
     def _solve(self, phi: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and offset for standardised features and labels, for each penalty."""
+        """Return weights and offset on standardized features for each penalty."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         sample, x, norm, y = drawn(sampler, n, key)
@@ -98,8 +94,7 @@ class FeatureLearner(PathLearner):
         )
         phi = featured(features, x)
         mean, spread = phi.mean(axis=0), phi.std(axis=0)
-        # A feature that is constant on the sample gets no weight; its spread need not come out as
-        # zero.
+        # Features that are constant up to rounding get no weight.
         alive = spread > 1e-6 * np.maximum(np.abs(mean), spread.max(initial=0.0))
         phi = np.where(alive, (phi - mean) / np.where(alive, spread, 1), 0)
         weights, offset = self._solve(phi, y)
@@ -116,9 +111,7 @@ class FeatureLearner(PathLearner):
 
 
 class FeatureRidge(FeatureLearner):
-    """Ridge regression of the labels: min ‖Φw + c − y‖² + penalty·f·‖w‖² with f features, so that a
-    penalty is in units of φᵀφ.
-    """
+    """Ridge regression of the labels, min ‖Φw + c − y‖² + penalty·f·‖w‖² for f features."""
 
     def _solve(self, phi: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         offset = np.mean(y, axis=0)
@@ -127,8 +120,9 @@ class FeatureRidge(FeatureLearner):
 
 
 class LogisticRegression(FeatureLearner):
-    """Logistic regression by scikit-learn: the mean logistic loss plus penalty·‖w‖²/(2n)·f, each
-    from where the last one ended.
+    """Logistic regression by scikit-learn, min mean logistic loss + penalty·f·‖w‖²/(2n).
+
+    Each penalty starts from the solution for the previous one.
     """
 
     def suits(self, outputs: Outputs) -> bool:
@@ -142,17 +136,15 @@ class LogisticRegression(FeatureLearner):
         seen = np.unique(labels)
         require(
             len(seen) > 1,
-            f"Logistic regression needs examples of both classes, but the {len(y)} examples are "
-            "of one.",
+            f"LogisticRegression needs examples of both classes, got {len(y)} examples of one.",
         )
         machine = Peer(warm_start=True, max_iter=300, tol=1e-5)
         weights, offsets = [], []
-        # From the strongest penalty to the weakest, which is the hardest.
+        # From the largest penalty to the smallest, which converges slowest.
         for penalty in sorted(self.penalties, reverse=True):
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", ConvergenceWarning
-                )  # separable classes have no optimum; 300 iterations are then the answer
+                # Separable classes have no optimum; the result is that of 300 iterations.
+                warnings.simplefilter("ignore", ConvergenceWarning)
                 machine.set_params(C=1 / (penalty * phi.shape[1])).fit(phi, labels)
             if y.ndim == 1:
                 weights.append(machine.coef_[0].copy())
@@ -165,9 +157,9 @@ class LogisticRegression(FeatureLearner):
 
 
 def _by_class(columns: np.ndarray, seen: np.ndarray, count: int, absent: float) -> np.ndarray:
-    """Columns of the classes seen among all; two classes have one, positive for the second."""
+    """Return columns of all classes from those with examples; two classes share one column."""
     if len(seen) == 2:
         columns = np.column_stack([-columns[:, 0] / 2, columns[:, 0] / 2])
-    found = np.full((len(columns), count), absent if np.isfinite(absent) else -1e6)
-    found[:, seen.astype(int)] = columns
-    return found
+    result = np.full((len(columns), count), absent if np.isfinite(absent) else -1e6)
+    result[:, seen.astype(int)] = columns
+    return result

@@ -1,4 +1,4 @@
-"""The one training loop: stages of gradient descent on a network, with recorded steps."""
+"""Multi-stage gradient descent on a network, with recorded steps."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from unlazy.learners.sources import GradientSource, Groups, SampleGradients
 from unlazy.networks.base import HasNeurons, Init, Network, Smoothable
 from unlazy.tasks.base import Family, Sampler, WeightedBatch
 
-#: The loss that suits the outputs: logistic for signs, softmax for classes, squared for real
-#: numbers.
+#: The default loss of the outputs: logistic for signs, softmax for classes, squared for reals.
 NATURAL = "natural"
 
 
@@ -40,19 +39,24 @@ def _optional_float(value: float | None) -> float | None:
 
 @renamed_parameters(optimiser="optimizer", forget="full_decay")
 class Descent(Resumable):
-    """Gradient steps p ← p − rate·(∇loss + 2·decay·p) on the parameter groups named in `rates`; all
-    others are frozen.
+    """Gradient steps p ← p − rate·(∇loss + 2·decay·p) on the parameter groups in `rates`.
 
-    `steps`: how many (None: one pass over fresh data, n // batch). `batch`: examples a step (None:
-    all). `decay`: λ of the penalty λ‖p‖² by group. `forget`: groups with 2·rate·λ = 1, for which
-    the step is p ← −rate·∇loss exactly; in floating point p − rate·(g + 2λp) would leave a rounding
-    residue larger than a small gradient. `momentum`: heavy ball. `smoothing`: standard deviation of
-    the Gaussian noise averaged over in each neuron. `class_weighted`: weight each example by 1 /
-    (2·share of its class). The loss is the mean over examples, each with its weight where the data
-    hand out a `WeightedBatch`, of the sum over outputs. `spread`: choose the step size of the
-    forgotten group w from the sample, such that the root mean square of ⟨w_i, x⟩ over neurons and
-    examples is this number (its `rate` then only sets a unit). `drop`: the share of the steps after
-    which all step sizes fall to a tenth. `loss`: "natural" is the one that suits the outputs.
+    All other groups are frozen. The loss is the (weighted) mean over examples of the sum over
+    outputs.
+
+    - `rates`: learning rate by group.
+    - `steps`: number of steps; None is one pass over fresh data, n // batch steps.
+    - `batch`: examples per step; None is all.
+    - `loss`: "natural" is the default loss of the outputs.
+    - `decay`: λ of the penalty λ‖p‖² by group.
+    - `full_decay`: groups with λ = 1/(2·rate), for which a step is p ← −rate·∇loss exactly. In
+      floating point, p − rate·(g + 2λp) leaves a rounding error larger than a small gradient.
+    - `optimizer`, `momentum`: "sgd" or "adam", and heavy-ball momentum.
+    - `smoothing`: standard deviation of Gaussian noise in the preactivations, averaged exactly.
+    - `class_weighted`: weight each example by 1/(2·fraction of its class).
+    - `spread`: set the learning rate of w, which must be in `full_decay`, such that the root mean
+      square of ⟨w_i, x⟩ over neurons and examples has this value.
+    - `drop`: fraction of the steps after which all learning rates are divided by 10.
     """
 
     rates: dict[str, float] = eqx.field(converter=_floats)
@@ -73,49 +77,42 @@ class Descent(Resumable):
     drop: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
-        require(
-            bool(self.rates), "A descent stage needs the step size of at least one parameter group."
-        )
+        require(bool(self.rates), "rates must contain at least one parameter group.")
         for group, rate in self.rates.items():
             require(
                 rate > 0,
-                f"The step size of {group!r} must be positive, but is {rate}. To freeze a "
-                "group, leave it out.",
+                f"rates[{group!r}] must be positive, got {rate}. Omit a group to freeze it.",
             )
-        require(self.steps is None or self.steps >= 0, f"steps must be ≥ 0, but is {self.steps}.")
-        require(
-            self.batch is None or self.batch > 0, f"batch must be positive, but is {self.batch}."
-        )
+        require(self.steps is None or self.steps >= 0, f"steps must be ≥ 0, got {self.steps}.")
+        require(self.batch is None or self.batch > 0, f"batch must be positive, got {self.batch}.")
         known = (*get_args(Loss), NATURAL)
         require_one_of("loss", self.loss, known)
         require(
             self.optimizer in ("sgd", "adam"),
-            f"optimiser must be sgd or adam, but is {self.optimizer!r}.",
+            f"optimizer must be 'sgd' or 'adam', got {self.optimizer!r}.",
         )
         require(
             self.smoothing is None or self.smoothing > 0,
-            f"smoothing must be positive, but is {self.smoothing}; leave it out for none.",
+            f"smoothing must be positive or None, got {self.smoothing}.",
         )
         named = {*self.decay, *self.full_decay}
         require(
             named <= set(self.rates),
-            f"decay and forget name the groups {sorted(named)}, but only {sorted(self.rates)} "
-            "are trained.",
+            f"Groups in decay and full_decay must be in rates {sorted(self.rates)}, got "
+            f"{sorted(named)}.",
         )
         require(
             self.spread is None or "w" in self.full_decay,
-            "spread sets the step size of w and needs w among the forgotten groups.",
+            "spread requires 'w' in full_decay.",
         )
-        require(self.spread is None or self.steps == 1, "spread belongs to a stage of one step.")
+        require(self.spread is None or self.steps == 1, "spread requires steps=1.")
         require(
             self.drop is None or 0 < self.drop < 1,
-            f"drop is a share of the steps, in (0, 1), but is {self.drop}: leave it out.",
+            f"drop must be in (0, 1) or None, got {self.drop}.",
         )
 
     def scaled(self, factor: float, decay: float) -> Descent:
-        """The same stage with all step sizes times `factor` and a further penalty decay·‖p‖² on all
-        groups.
-        """
+        """Return the stage with learning rates times `factor` and an added penalty decay·‖p‖²."""
         rates = {group: rate * factor for group, rate in self.rates.items()}
         return dataclasses.replace(
             self, rates=rates, decay={group: self.decay.get(group, 0.0) + decay for group in rates}
@@ -123,14 +120,13 @@ class Descent(Resumable):
 
     @property
     def body(self) -> Descent:
-        # A field is replaced by hand: the numbers may be stacked for many trials, which the checks
-        # of a new stage cannot read.
+        # Not by `replace`, whose checks fail if numbers are stacked for many trials.
         bare = copy.copy(self)
         object.__setattr__(bare, "steps", 1 if self.spread is not None else None)
         return bare
 
     def suited(self, outputs: Outputs) -> Descent:
-        """The same stage with a loss for such outputs, where it takes the natural one."""
+        """Return the stage with "natural" replaced by the default loss of the outputs."""
         natural: dict[str, Any] = {"signs": "logistic", "classes": "softmax", "reals": "squared"}
         return (
             self if self.loss != NATURAL else dataclasses.replace(self, loss=natural[outputs.kind])
@@ -138,27 +134,20 @@ class Descent(Resumable):
 
     @property
     def commutes_with_rotations(self) -> bool:
-        """Adam scales each coordinate by itself: coordinates in a hidden dictionary would tell it
-        of the dictionary.
-        """
+        """False for Adam, which scales coordinates separately and could exploit a hidden basis."""
         return self.optimizer != "adam"
 
     def length(self, n: int) -> int:
         if self.steps is not None:
             return self.steps
         if self.batch is None:
-            raise BadInput(
-                "A stage without a number of steps makes one pass over fresh data and needs a "
-                "batch size."
-            )
+            raise BadInput("batch is required if steps is None (one pass over fresh data).")
         return n // self.batch
 
     def work(self, n: int, r: int, width: int) -> float:
-        """The forward pass, and the gradient of the first layer where it is trained: a product of
-        batch × r × width each.
+        """Count batch·r·width for the forward pass, and again for the gradient of a trained w.
 
-        Smoothing needs an error function and an exponential for each neuron and example, together
-        about a hundred multiply-adds.
+        Smoothing adds about a hundred multiply-adds per neuron and example.
         """
         each = r * (2.0 if "w" in self.rates else 1.0) + (
             100.0 if self.smoothing is not None else 0.0
@@ -175,7 +164,7 @@ class Descent(Resumable):
         )
 
     def begin(self, model: Network) -> tuple[Network, Any]:
-        """The network, and the memory of the optimiser."""
+        """Return the network and the initial optimizer state."""
         return model, self._optimizer.init(model.get(tuple(self.rates)))
 
     def go_on(
@@ -190,12 +179,12 @@ class Descent(Resumable):
         model, memory = state
         require(
             self.loss != NATURAL,
-            "The natural loss is known once the outputs are: fit the learner, or call `suited`.",
+            "loss='natural' depends on the outputs; call `suited` first.",
         )
         source.accept(self.loss)
         require(
             self.smoothing is None or isinstance(model, Smoothable),
-            f"{type(model).__name__} cannot average over noise inside its neurons.",
+            f"{type(model).__name__} does not support smoothing.",
         )
         noise: dict[str, Any] = {} if self.smoothing is None else {"smoothing": self.smoothing}
         drop = None if self.drop is None else jnp.round(self.drop * total.astype(float))
@@ -244,11 +233,11 @@ class Descent(Resumable):
         return (model.put(last), memory), frozen.put(trained), losses
 
     def mean_loss(self, score: Array, y: Array, weight: Float[Array, " n"]) -> Float[Array, ""]:
-        """What a step makes smaller, beside the penalties on weights."""
+        """Return the weighted mean loss without penalties."""
         return jnp.mean(weight * example_losses(self.loss, score, y))
 
     def _weights(self, batch: Any, whole: Any) -> Float[Array, " n"]:
-        """Weights of a batch's examples; class weights are by the shares in the whole."""
+        """Return the weights of a batch's examples; class weights use the fractions in `whole`."""
         weight = (
             batch.weight
             if isinstance(batch, WeightedBatch)
@@ -256,31 +245,30 @@ class Descent(Resumable):
         )
         if not self.class_weighted:
             return weight
-        require(batch.y.ndim == 1, "Class weights need labels that are signs.")
+        require(batch.y.ndim == 1, "class_weighted requires labels ±1.")
         of = whole.weight / jnp.sum(whole.weight) if isinstance(whole, WeightedBatch) else None
         positive = jnp.mean(whole.y > 0, dtype=batch.y.dtype) if of is None else of @ (whole.y > 0)
         return weight * 0.5 / jnp.where(batch.y > 0, positive, 1 - positive)
 
     def _with_spread(self, groups: Groups, model: Network, batch: Any) -> Groups:
-        """Scale w, and with it its step size, to the wanted root mean square of ⟨w_i, x⟩."""
+        """Scale w such that the root mean square of ⟨w_i, x⟩ is `spread`."""
         weighted = batch.x * batch.weight[:, None] if isinstance(batch, WeightedBatch) else batch.x
         second_moment = batch.x.T @ weighted / len(batch.y)  # r r
         changed = model.put(groups)
         assert isinstance(changed, HasNeurons) and self.spread is not None
         w = changed.first_layer  # m r
         rms = jnp.sqrt(jnp.mean(jnp.einsum("mr,rs,ms->m", w, second_moment, w)))
-        # An oracle may answer zero throughout: then the weights are zero, and stay so.
+        # If an oracle answers only zeros, the weights remain zero.
         scale = self.spread / jnp.maximum(rms, jnp.finfo(rms.dtype).tiny)
         return groups | {"w": jax.tree.map(lambda leaf: leaf * scale, groups["w"])}
 
 
 class GradientDescent(Learner):
-    """A network from `init`, trained by `stages` one after the other, with gradients from `source`:
-    by default a fixed sample of size n.
+    """A network from `init`, trained by consecutive `stages` with gradients from `source`.
 
-    Step 0 is the initial network; `record` names the steps whose models are kept, and the last step
-    is always kept. All learners of this class draw the same initial network and the same sample
-    from the same key, so trials are paired by seed.
+    The default source is a fixed sample of size n. `record` lists the steps whose models are
+    recorded; step 0 is the initial network, and the last step is always recorded. Learners with the
+    same key have the same initial network and sample, so trials are paired by seed.
     """
 
     init: Init
@@ -300,7 +288,7 @@ class GradientDescent(Learner):
         return self if stages == self.stages else dataclasses.replace(self, stages=stages)
 
     def examples_at(self, step: int, n: int) -> int:
-        """Of fresh examples, those of the steps so far."""
+        """Return the examples used so far if they are fresh, otherwise n."""
         if not self.draws_fresh:
             return n
         taken, begin = 0, 0
@@ -313,9 +301,9 @@ class GradientDescent(Learner):
         return taken
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """All step sizes times a factor, with a penalty on all weights or none.
+        """Return learners with scaled learning rates and different penalties.
 
-        Steps that forget have their step size from theory.
+        Stages with full decay are unchanged, because theory sets their learning rates.
         """
         decays = (0.0, 1e-3, 1e-4)[: max(1, min(3, budget // 4))]
         count = budget // len(decays)
@@ -323,9 +311,7 @@ class GradientDescent(Learner):
         return tuple(self.scaled(factor, decay) for decay in decays for factor in factors)
 
     def scaled(self, factor: float, decay: float) -> GradientDescent:
-        """The learner with all step sizes times `factor` and a further penalty decay·‖p‖², in the
-        stages that do not forget.
-        """
+        """Scale the stages without full decay by `Descent.scaled`."""
         stages = tuple(
             stage.scaled(factor, decay)
             if isinstance(stage, Descent) and not stage.full_decay
@@ -336,7 +322,7 @@ class GradientDescent(Learner):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """Step size and penalty by group, of the first stage that does not forget."""
+        """Learning rates and penalty of the first stage without full decay."""
         stage = next(
             (stage for stage in self.stages if isinstance(stage, Descent) and not stage.full_decay),
             None,
@@ -348,7 +334,7 @@ class GradientDescent(Learner):
         }
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The recorded steps up to the last one, which is always among them."""
+        """Return the recorded steps, including the last one."""
         last = sum(stage.length(n) for stage in self.stages)
         return tuple(sorted({step for step in self.record if 0 <= step < last} | {last}))
 
@@ -362,13 +348,12 @@ class GradientDescent(Learner):
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
-        """The start, each stage and the end are parts of their own: learners share equal ones."""
-        require(n > 0, f"A learner needs at least one example, but n={n}.")
+        """Fit with the start, each stage and the end as separate parts, shared between learners."""
+        require(n > 0, f"n must be positive, got {n}.")
         if self.draws_fresh:
             self._check_budget(n)
         rotates = all(stage.commutes_with_rotations for stage in self.stages)
-        # Of fresh examples n only says how many stand for those seen: budgets beyond that share a
-        # program.
+        # For fresh examples n only sets the size of `seen`, so larger budgets share a program.
         count = min(n, SEEN) if self.draws_fresh else n
         start: Start = call(Begin(self.init, self.source, count, rotates), sampler, key)
         steps = self.recorded(n)
@@ -396,23 +381,21 @@ class GradientDescent(Learner):
         return result
 
     def _check_budget(self, n: int) -> None:
-        """Refuse to draw more fresh examples than allowed, or none."""
+        """Raise `BadInput` unless the stages draw between 1 and n fresh examples."""
         needed = sum(
             stage.length(n) * (stage.batch or n)
             for stage in self.stages
             if isinstance(stage, Descent)
         )
-        require(needed <= n, f"These stages take {needed} fresh examples, but n={n} are allowed.")
+        require(needed <= n, f"The stages need {needed} fresh examples, got n={n}.")
         require(
             self.recorded(n)[-1] > 0,
-            f"n={n} fresh examples are less than one batch: no step would be taken.",
+            f"n must be at least the batch size, got n={n}.",
         )
 
 
 def _canonical(segments: int) -> int:
-    """Numbers of recorded segments are filled up with empty ones to one of few, so that stages of
-    many lengths share one program.
-    """
+    """Return the number of segments after padding with empty ones, to share programs."""
     if segments <= 4:
         return segments
     power = 1 << (segments - 1).bit_length()

@@ -1,7 +1,4 @@
-"""Holding out: a learner is given a part of the sample, and its models are scored on the rest.
-
-This is how learners are tuned.
-"""
+"""Hold-out validation, used for tuning."""
 
 from __future__ import annotations
 
@@ -21,19 +18,19 @@ from unlazy.tasks.base import Batch, Family, Sampler, draw
 
 
 class FixedSample(eqx.Module):
-    """A draw that always hands out the first examples of one sample."""
+    """A draw that always returns the first examples of one sample."""
 
     sample: Batch
 
     def __call__(self, n: int, key: PRNGKeyArray) -> Batch:
-        """The first n."""
-        held = len(self.sample.y)
-        require(n <= held, f"Only {held} examples are there, but {n} were asked for.")
+        """Return the first n examples."""
+        size = len(self.sample.y)
+        require(n <= size, f"n must be at most the sample size {size}, got {n}.")
         return Batch(self.sample.x[:n], self.sample.y[:n])
 
 
 def with_sample(sampler: Sampler, sample: Batch) -> Sampler:
-    """The sampler that hands out this sample."""
+    """Return the sampler with a fixed sample."""
     return Sampler(
         FixedSample(sample), sampler.dimension, sampler.basis, sampler.outputs, sampler.shape
     )
@@ -41,15 +38,12 @@ def with_sample(sampler: Sampler, sample: Batch) -> Sampler:
 
 @renamed_parameters(share="validation_fraction")
 class HoldOut(Learner):
-    """Fit `learner` on part of a sample of n; score its models on the held-out rest.
+    """Fit `learner` to a part of n examples and validate its models on the others.
 
-    `validation_fraction`: the fraction of the n examples that is held out.
-
-    The notes of the trace are the metric of such outputs (`validation_accuracy` in percent, or
-    `validation_squared_error`) and `validation_loss` (hinge, softmax or squared) of each recorded
-    model. The sample is that which the learner itself would draw under the same key, so that a
-    choice made here and the learner chosen see n examples altogether. A learner on fresh draws gets
-    fresh draws.
+    `validation_fraction` of the examples is held out. The notes of the trace are, for each recorded
+    model, `validation_accuracy` in percent or `validation_squared_error`, and `validation_loss`
+    (hinge, softmax or squared). The sample is the one that the learner gets for the same key, so
+    selection and final fit together use n examples. Learners on fresh data get fresh data.
     """
 
     learner: Learner
@@ -61,19 +55,18 @@ class HoldOut(Learner):
         return cls(learner, validation_fraction, precision=learner.precision)
 
     def __check_init__(self) -> None:
-        """Check the fraction, and that the precision is the learner's."""
         require(
             0 < self.validation_fraction < 1,
             f"validation_fraction must be between 0 and 1, got {self.validation_fraction}.",
         )
         require(
             self.precision == self.learner.precision,
-            "HoldOut runs in the precision of its learner: make it with `HoldOut.of`.",
+            "HoldOut must have the precision of its learner; use `HoldOut.of`.",
         )
 
     def _given(self, n: int) -> int:
         given = n - max(1, round(self.validation_fraction * n))
-        require(given > 0, f"Of n={n} examples none would be left to learn from.")
+        require(given > 0, f"n is too small: no training examples remain, got {n}.")
         return given
 
     @property
@@ -117,7 +110,7 @@ class HoldOut(Learner):
 
 
 class _Split(eqx.Module):
-    """A sampler for the part that is given, and the part that is held out."""
+    """Split a sample; return a sampler of the training part, and the held-out part."""
 
     n: int = eqx.field(static=True)
     given: int = eqx.field(static=True)
@@ -125,7 +118,7 @@ class _Split(eqx.Module):
 
     def __call__(self, sampler: Sampler, key: PRNGKeyArray) -> tuple[Sampler, Batch]:
         sample = sampler.draw(self.n, keys_of(key)[1])
-        # Fresh draws are independent of this sample, of which such a learner sees nothing.
+        # Fresh draws are independent of this sample.
         source = sampler if self.fresh else with_sample(sampler, sample)
         return source, Batch(sample.x[self.given :], sample.y[self.given :])
 
@@ -138,12 +131,12 @@ class _Score(eqx.Module):
 
 
 def scored(trace: Trace, rest: Batch, basis: Float[Array, "r d"] | None, outputs: Outputs) -> Trace:
-    """The trace with notes on how its models do on other examples."""
+    """Return the trace with the metric and loss of its models on other examples."""
     metric = metric_of(outputs)
     loss = {"signs": "hinge", "classes": "softmax", "reals": "squared"}[outputs.kind]
     scores = trace.models.scores(rest.x, basis)
-    good = jnp.stack([metric(score, rest.y) for score in scores])
-    lost = jnp.stack([jnp.mean(example_losses(loss, score, rest.y)) for score in scores])
+    values = jnp.stack([metric(score, rest.y) for score in scores])
+    losses = jnp.stack([jnp.mean(example_losses(loss, score, rest.y)) for score in scores])
     return dataclasses.replace(
-        trace, notes={f"validation_{metric.name}": good, "validation_loss": lost}
+        trace, notes={f"validation_{metric.name}": values, "validation_loss": losses}
     )

@@ -1,6 +1,4 @@
-"""Fixed features given by a kernel: ridge regression along a whole path of ridges, and support
-vector machines. Both solve on the host.
-"""
+"""Kernel ridge regression along a path of ridges, and kernel support vector machines."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from unlazy.kernels.base import Kernel
 from unlazy.kernels.finite import Tangent
 from unlazy.kernels.gram import gram
 from unlazy.learners.base import Learner, Trace, keys_of
-from unlazy.learners.path import PLACES, PathLearner, PathModel, drawn, path_of, positive
+from unlazy.learners.path import PATH_LENGTH, PathLearner, PathModel, drawn, path_of, positive
 from unlazy.networks.base import Init
 from unlazy.solvers.exact import Solution
 from unlazy.solvers.policy import kernel_path
@@ -29,23 +27,19 @@ from unlazy.tasks.base import Batch, Sampler
 
 
 class RandomKernel(eqx.Module):
-    """A kernel that is drawn with the learner: that of a network of finite width at its
-    initialisation.
-    """
+    """A random kernel, drawn per trial."""
 
     @abstractmethod
     def draw(self, d: int, *, key: PRNGKeyArray) -> Kernel:
-        """Draw the network for inputs of size d."""
+        """Draw the kernel for inputs of size d."""
 
-    def neighbours(self) -> Sequence[Self]:
-        """As those of a `Kernel`; by default none."""
+    def neighbors(self) -> Sequence[Self]:
+        """Return other candidates for tuning, as `Kernel.neighbors`."""
         return ()
 
 
 class TangentFeatures(RandomKernel):
-    """The tangent features of a network drawn from `init`: all its derivatives at
-    initialisation.
-    """
+    """The tangent kernel of a network drawn from `init`."""
 
     init: Init
 
@@ -56,7 +50,7 @@ class TangentFeatures(RandomKernel):
 class KernelModel(PathModel):
     """f(x) = Σ_i k(s·x, s·x_i)·α_i + offset.
 
-    A path has α and offset for each of its steps, and shares the points.
+    The models of a path differ in α and offset.
     """
 
     kernel: Kernel
@@ -73,44 +67,39 @@ class KernelModel(PathModel):
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         steps, n = self.coefficients.shape[:2]
         columns = np.moveaxis(self.coefficients, 0, 1).reshape(n, -1)
-        found = Solution(self.kernel, self.points, columns, self.points.dtype.name).predict(
+        products = Solution(self.kernel, self.points, columns, self.points.dtype.name).predict(
             x * self.scale
         )
         result: np.ndarray = (
-            np.moveaxis(found.reshape(len(x), steps, *self.coefficients.shape[2:]), 1, 0)
+            np.moveaxis(products.reshape(len(x), steps, *self.coefficients.shape[2:]), 1, 0)
             + self.offset[:, None]
         )
         return result
 
 
 class KernelLearner(PathLearner):
-    """Base of the learners with a kernel.
-
-    Inputs are scaled as the kernel asks: by √d for those of wide networks, which divide by d.
-    """
+    """Base class of kernel learners; inputs are multiplied by `kernel.input_scale`."""
 
     kernel: Kernel | RandomKernel
 
     def prediction_work(self, d: int) -> float:
-        """Not known before n is: `work` counts the predictions."""
+        """Return 0, because `work` includes predictions, whose cost depends on n."""
         return 0.0
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
-        """Kernels like this one, each with a path; where there is no other kernel, all of the
-        budget goes into the path.
-        """
-        kernels = [self.kernel, *self.kernel.neighbours()][: max(1, budget // PLACES)]
-        path = path_of(min(budget, PLACES) if len(kernels) > 1 else budget)
+        """Return this kernel and its neighbors, each with a path of ridges or penalties."""
+        kernels = [self.kernel, *self.kernel.neighbors()][: max(1, budget // PATH_LENGTH)]
+        path = path_of(min(budget, PATH_LENGTH) if len(kernels) > 1 else budget)
         return tuple(dataclasses.replace(self, kernel=kernel).along(path) for kernel in kernels)
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        return {**numbers_of(self.kernel), **super().settings}
+        return {**parameters_of(self.kernel), **super().settings}
 
     def _prepared(
         self, sampler: Sampler, n: int, key: PRNGKeyArray
     ) -> tuple[Batch, Kernel, np.ndarray, float, np.ndarray]:
-        """The sample as drawn, the kernel, the scaled points with their scale, and the labels."""
+        """Return the drawn sample, the kernel, the scaled points, their scale, and the labels."""
         sample, x, norm, y = drawn(sampler, n, key)
         if isinstance(self.kernel, RandomKernel):
             kernel = self.kernel.draw(x.shape[1], key=keys_of(key)[0])
@@ -121,12 +110,11 @@ class KernelLearner(PathLearner):
 
 
 class KernelRidge(KernelLearner):
-    """Ridge regression of the labels, at each of `ridges`: the recorded steps are places in this
-    path.
+    """Kernel ridge regression of the labels for each of `ridges`; recorded steps are indices.
 
-    A ridge is in units of the mean of k(x, x). The mean label is not penalised. Where n² numbers do
-    not fit into `memory` bytes (by default a third of the machine's), the kernel is computed anew
-    for each product.
+    Ridges are multiples of the mean of k(x, x). The mean label is not penalized. If the Gram matrix
+    does not fit into `memory` bytes (by default a third of the machine's memory), it is computed
+    again for each product.
     """
 
     path, setting = "ridges", "ridge"
@@ -134,7 +122,7 @@ class KernelRidge(KernelLearner):
     memory: int | None = eqx.field(static=True, default=None, kw_only=True)
 
     def work(self, n: int, r: int) -> float:
-        """Three Gram matrices and a hundred memory-bound products, which count four times."""
+        """Estimate three Gram matrices and a hundred memory-bound products, counted four times."""
         return 3.0 * n * n * (r + 30) + 400.0 * n * n
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
@@ -156,15 +144,16 @@ class KernelRidge(KernelLearner):
 
 
 class KernelSVM(KernelLearner):
-    """The support vector machine, hinge loss, at each of `penalties` (scikit-learn's C, for a
-    kernel whose mean of k(x, x) is 1).
+    """The support vector machine for each of `penalties`.
+
+    A penalty is scikit-learn's C for a kernel scaled to mean k(x, x) = 1.
     """
 
     path, setting = "penalties", "penalty"
     penalties: tuple[float, ...] = eqx.field(static=True, default=(1.0,), converter=positive)
 
     def work(self, n: int, r: int) -> float:
-        """Three Gram matrices, and about n passes over a part of one for each penalty."""
+        """Estimate three Gram matrices, and about n passes over a part of one per penalty."""
         return 3.0 * n * n * (r + 30) + len(self.penalties) * 200.0 * n * n
 
     def suits(self, outputs: Outputs) -> bool:
@@ -185,26 +174,25 @@ class KernelSVM(KernelLearner):
             np.zeros(count),
         )
         for index, penalty in enumerate(self.penalties):
-            for place, labels in enumerate(columns.T):
+            for column, labels in enumerate(columns.T):
                 if len(np.unique(labels)) < 2:
                     require(
                         columns.shape[1] > 1,
-                        f"A support vector machine needs examples of both classes, but the {n} "
-                        "examples are of one.",
+                        f"KernelSVM needs examples of both classes, got {n} examples of one.",
                     )
-                    offsets[index, place] = -1.0  # a class that was not seen
+                    offsets[index, column] = -1.0  # a class without examples
                     continue
                 machine = SVC(C=penalty / unit, kernel="precomputed", cache_size=500).fit(K, labels)
-                coefficients[index, machine.support_, place] = machine.dual_coef_[0]
-                offsets[index, place] = machine.intercept_[0]
+                coefficients[index, machine.support_, column] = machine.dual_coef_[0]
+                offsets[index, column] = machine.intercept_[0]
                 losses[index] += np.mean(np.maximum(0, 1 - labels * machine.decision_function(K)))
         if y.ndim == 1:
             coefficients, offsets = coefficients[:, :, 0], offsets[:, 0]
         return self.traced(KernelModel(kernel, x, scale, coefficients, offsets), losses, sample)
 
 
-def numbers_of(kernel: Any) -> Mapping[str, float | str]:
-    """The numbers of a kernel, by name."""
+def parameters_of(kernel: Any) -> Mapping[str, float | str]:
+    """Return the parameters of a kernel by name."""
     return {
         f.name: v
         for f in dataclasses.fields(kernel)

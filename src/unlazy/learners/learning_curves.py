@@ -1,5 +1,6 @@
-"""Learners on growing prefixes of one sample: the recorded steps are the numbers of examples, so
-that one trial is a learning curve.
+"""Learning curves in one trial: fits to growing prefixes of one sample.
+
+Recorded steps are numbers of examples.
 """
 
 from __future__ import annotations
@@ -33,17 +34,16 @@ def _sizes(values: Any) -> tuple[int, ...]:
 def _require_sizes(sizes: tuple[int, ...]) -> None:
     require(
         all(size > 0 for size in sizes) and list(sizes) == sorted(set(sizes)),
-        f"sizes must be positive and increase, but are {sizes}.",
+        f"sizes must be positive and increasing, got {sizes}.",
     )
 
 
 class PrefixRidge(Learner):
-    """Kernel ridge regression f(x) = Σ_i k(x, x_i)·α_i on the prefixes of one sample, all from one
-    Cholesky factor.
+    """Kernel ridge regression f(x) = Σ_i k(x, x_i)·α_i on prefixes of one sample.
 
-    `sizes` are the prefixes, those up to n; by default they lie about `fineness` apart from n/4 to
-    n. `ridge` is in units of the mean of k(x, x). Nothing is done to inputs and labels: the kernel
-    sees the inputs as they are, and the mean label is penalised like all else.
+    One Cholesky factor serves all prefixes. `sizes` up to n are used; by default they run from n/4
+    to n with a relative distance of about `fineness`. `ridge` is a multiple of the mean of k(x, x).
+    Inputs are not scaled, and the mean label is penalized.
     """
 
     kernel: Kernel
@@ -53,7 +53,7 @@ class PrefixRidge(Learner):
 
     def __check_init__(self) -> None:
         _require_sizes(self.sizes)
-        require(0 < self.fineness < 1, f"fineness lies between 0 and 1, but is {self.fineness}.")
+        require(0 < self.fineness < 1, f"fineness must be in (0, 1), got {self.fineness}.")
 
     @property
     def on_host(self) -> bool:
@@ -73,11 +73,11 @@ class PrefixRidge(Learner):
         return step
 
     def work(self, n: int, r: int) -> float:
-        """The factorisation in double precision, and two Gram matrices."""
+        """Estimate the factorization in double precision and two Gram matrices."""
         return n**3 / 3 + 2.0 * n * n * (r + 60)
 
     def prediction_work(self, d: int) -> float:
-        """Not known before n is: `work` counts the predictions."""
+        """Return 0, because `work` includes predictions, whose cost depends on n."""
         return 0.0
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
@@ -86,9 +86,8 @@ class PrefixRidge(Learner):
         sample = draw(sampler, n, keys_of(key)[1])
         x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis, np.float64)
         x = x.reshape(len(x), -1)[: sizes[-1]]
-        with jax.enable_x64(
-            True
-        ):  # nearly ridgeless systems are below the rounding errors of single precision
+        # Small ridges are below the rounding errors of single precision.
+        with jax.enable_x64(True):
             K = np.asarray(gram(self.kernel, x))
         ridge = self.ridge * float(np.mean(np.diagonal(K)))
         coefficients = prefix_coefficients(
@@ -107,29 +106,26 @@ class PrefixRidge(Learner):
 
 
 class OnPrefixes(Learner):
-    """Any learner on the first examples of one sample, as many as each of `sizes` says: what is
-    kept is the last model of each fit.
-    """
+    """The last models of a learner fitted to the first examples of one sample, for each size."""
 
     learner: Learner
     sizes: tuple[int, ...] = eqx.field(static=True, converter=_sizes)
 
     @classmethod
     def of(cls, learner: Learner, sizes: Any) -> Self:
-        """With the learner's own precision."""
+        """Wrap a learner, in its own precision."""
         return cls(learner, sizes, precision=learner.precision)
 
     def __check_init__(self) -> None:
         _require_sizes(self.sizes)
-        require(bool(self.sizes), "There must be at least one size.")
+        require(bool(self.sizes), "sizes must not be empty.")
         require(
             not self.learner.draws_fresh,
-            "A learner on fresh examples has a model for every number of them: record its steps "
-            "instead.",
+            "OnPrefixes requires a fixed sample. For fresh data use `record` instead.",
         )
         require(
             self.precision == self.learner.precision,
-            "Make it with `OnPrefixes.of`, which takes over the learner's precision.",
+            "OnPrefixes must have the precision of its learner; use `OnPrefixes.of`.",
         )
 
     @property
@@ -161,12 +157,10 @@ class OnPrefixes(Learner):
         return self.suited_to_outputs(sampler.outputs).fit_in_parts(sampler, n, key, at_once)
 
     def fit_in_parts(self, sampler: Sampler, n: int, key: Keys, call: Call) -> Trace:
-        """One fit after the other, each in the learner's own parts: all meet the same sample, cut
-        off at their size.
-        """
+        """Fit to each prefix of the same sample, in the parts of the learner."""
         sizes = self.recorded(n)
         require(bool(sizes), f"Of the sizes {self.sizes} none is at most n={n}.")
-        # On the host nobody else compiles the draw.
+        # On the host, `call` does not compile the draw.
         whole = (
             draw(sampler, sizes[-1], keys_of(key)[1])
             if self.on_host
@@ -178,7 +172,7 @@ class OnPrefixes(Learner):
 
 
 class _Whole(eqx.Module):
-    """Draw the sample that learners meet under a key."""
+    """Draw the sample of a key."""
 
     n: int = eqx.field(static=True)
 
@@ -187,7 +181,7 @@ class _Whole(eqx.Module):
 
 
 class _Curve(eqx.Module):
-    """The last models of several traces as one trace."""
+    """Combine the last models of several traces."""
 
     sizes: tuple[int, ...] = eqx.field(static=True)
 
@@ -212,7 +206,7 @@ class _Curve(eqx.Module):
 
 
 class Several(Model):
-    """Models that cannot be stacked, one beside the other."""
+    """A sequence of models that cannot be stacked."""
 
     stacked: ClassVar[bool] = False
     models: tuple[Model, ...]

@@ -3,11 +3,10 @@
     f(x) = (1/p)·Σ_j a_j·relu(⟨w_j, x⟩),   w_j uniform on the sphere of radius θ,   a_j = ±‖w_j‖,
     w ← w − η·p·∂L/∂w,   a ← a − η·p·∂L/∂a,   L = mean over the minibatch of 2·log(1 + e^{−y·f})
 
-`TwoLayer` holds a_j/p as its second layer, and the library's logistic loss is half of the paper's.
-With α = a/p the same steps are w ← w − 2ηp·∂ℓ/∂w and α ← α − (2η/p)·∂ℓ/∂α: p and 2 are absorbed in
-the step sizes, and nothing else differs.
+The second layer of `TwoLayer` is α = a/p, and our logistic loss ℓ is half of the paper's. So the
+same steps are w ← w − 2ηp·∂ℓ/∂w and α ← α − (2η/p)·∂ℓ/∂α.
 
-`width` = p, `radius` = θ, `step` = η, `batch` = m. `MeanFieldSGD` lets m follow the dimension.
+`width` = p, `radius` = θ, `step` = η, `batch` = m. In `MeanFieldSGD`, m depends on the dimension.
 
 Reference: glasgow2023, Section 2.2.
 """
@@ -36,9 +35,9 @@ def mean_field_sgd(
     steps: int | None = None,
     record: tuple[int, ...] = (),
 ) -> GradientDescent:
-    """The learner: one pass over fresh minibatches of `batch` examples, or `steps` of them.
+    """Return a learner with one pass over fresh minibatches of `batch` examples, or `steps` steps.
 
-    `freeze_second` trains the first layer alone; `bias` adds a constant coordinate to the inputs.
+    `freeze_second` trains only the first layer. `bias` adds a constant coordinate to the inputs.
     """
     rates = {"w": 2 * step * width}
     if bias:
@@ -55,7 +54,7 @@ def mean_field_sgd(
 
 
 class MeanFieldSGD(Learner):
-    """The same with minibatches of ratio·d examples: one pass, on signs alone."""
+    """`mean_field_sgd` with batch size ratio·d in d dimensions, for labels ±1."""
 
     width: int = eqx.field(static=True, default=128, kw_only=True)
     ratio: float = eqx.field(converter=float, default=1.0, kw_only=True)
@@ -75,7 +74,7 @@ class MeanFieldSGD(Learner):
         return self.on(family.dimension)
 
     def on(self, d: int) -> GradientDescent:
-        """The learner in d dimensions."""
+        """Return the learner in d dimensions."""
         return mean_field_sgd(
             width=self.width,
             batch=max(1, round(self.ratio * d)),
@@ -90,5 +89,5 @@ class MeanFieldSGD(Learner):
 
 
 def second_layer(model: TwoLayer) -> Float[Array, " p"]:
-    """The paper's a_j = p times the weights that `TwoLayer` holds."""
+    """Return the paper's a_j, which is p times `model.a`."""
     return model.a * len(model.a)

@@ -1,6 +1,4 @@
-"""A learner on fixed features of the inputs, such as a kernel on random filters: fixed features
-that are not linear in any one of them.
-"""
+"""Learners on fixed features of the inputs, such as a kernel on random filters."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from unlazy.tasks.base import Batch, Sampler
 
 
 class FeaturedPath(PathModel):
-    """The models of a path on standardised features of the inputs."""
+    """The models of a path on standardized features of the inputs."""
 
     model: Model
     features: FeatureMap
@@ -40,10 +38,9 @@ class FeaturedPath(PathModel):
 
 
 class OnFeatures(Learner):
-    """`learner`, which solves on the host, on standardised `features` of inputs that are divided by
-    the root of their mean squared norm.
+    """`learner` on standardized `features` of the inputs, on the host.
 
-    The features are drawn with the learner, as those of `FeatureRidge`.
+    Inputs are divided by their root mean square norm. Features are drawn per trial.
     """
 
     learner: Learner
@@ -52,7 +49,7 @@ class OnFeatures(Learner):
     @classmethod
     def of(cls, learner: Learner, features: Features) -> Self:
         """Wrap a learner, in its own precision."""
-        require(learner.on_host, "Features are made on the host, for a learner that solves there.")
+        require(learner.on_host, "OnFeatures requires a learner that runs on the host.")
         return cls(learner, features, precision=learner.precision)
 
     @property

@@ -1,9 +1,8 @@
-"""Feature learning in one step: a network whose first step replaces its first layer, and the best
-readout of the neurons it then has.
+"""Feature learning by one gradient step on the first layer, followed by ridge regression.
 
-From small weights and wide biases, all neurons with b > 0 see all of the sample. A step that
-forgets where it started leaves each of them with a multiple of the mean of y·x: so they all look
-along one direction, with kinks at different places of it.
+Weights are small and biases large at initialization, so neurons with b > 0 are active on the whole
+sample. A step with full decay then sets their weights to multiples of the mean of y·x. All neurons
+have this direction, with different thresholds.
 """
 
 from __future__ import annotations
@@ -17,15 +16,16 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.readout import RidgeReadout
 from unlazy.networks.inits import AntisymmetricInit
 
-#: Ridges of the readout, the likeliest first.
+#: Ridges of the readout for tuning, in order of priority.
 RIDGES = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6, 1e-1)
-#: Root mean squares of ⟨w, x⟩ after the step, beside biases of standard deviation 1.
+#: Root mean squares of ⟨w, x⟩ after the step, for biases of standard deviation 1.
 SPREADS = (1.0, 0.3, 3.0, 0.1)
 
 
 class ReadoutDescent(GradientDescent):
-    """Gradient descent that begins with a step that forgets and ends with a readout: those two are
-    tuned.
+    """Gradient descent whose first stage is a step with full decay and whose last is a readout.
+
+    Tuning varies the spread of the first and the ridge of the last stage.
     """
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
@@ -37,7 +37,7 @@ class ReadoutDescent(GradientDescent):
         )
 
     def with_settings(self, spread: float, ridge: float) -> ReadoutDescent:
-        """The same with another spread and ridge."""
+        """Return the learner with another spread and ridge."""
         first, *between, _ = self.stages
         assert isinstance(first, Descent)
         return dataclasses.replace(
@@ -45,7 +45,7 @@ class ReadoutDescent(GradientDescent):
         )
 
     def suits(self, outputs: Outputs) -> bool:
-        """A hinge loss needs signs."""
+        """Return whether the outputs are signs, or no stage has the hinge loss."""
         return outputs.kind == "signs" or all(
             stage.loss != "hinge" for stage in self.stages if isinstance(stage, Descent)
         )
@@ -68,7 +68,7 @@ def _init(m: int) -> AntisymmetricInit:
 def one_step_readout(
     m: int = 128, *, spread: float = 1.0, ridge: float = 1e-4, record: tuple[int, ...] = ()
 ) -> ReadoutDescent:
-    """One step of 2m neurons on inputs of unit norm, then the readout."""
+    """Return the learner with one step of 2m neurons on inputs of unit norm, then the readout."""
     first = Descent({"w": 1.0}, steps=1, full_decay=("w",), spread=spread, loss="natural")
     return ReadoutDescent(_init(m), (first, RidgeReadout(ridge)), record=record, precision=64)
 
@@ -80,9 +80,9 @@ def first_step_network(
     rate: float = 0.03,
     record: tuple[int, ...] = (),
 ) -> ReadoutDescent:
-    """The same with `steps` of minibatch descent between, on both layers but for the biases. Its
-    penalty on the first layer cleans the direction that one step found: what the examples do not
-    ask for fades.
+    """Return the learner with `steps` of SGD on both layers between first step and readout.
+
+    Biases are not trained. The penalty on the first layer reduces the noise of the first step.
     """
     first = Descent(
         {"w": 1.0, "a": 1e-3}, steps=1, full_decay=("w", "a"), spread=1.0, loss="natural"

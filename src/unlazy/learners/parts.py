@@ -1,7 +1,4 @@
-"""The parts of which training by stages is made: the start, each stage, and the end.
-
-An engine compiles each by itself and shares it.
-"""
+"""Parts of multi-stage training: start, stages and end, compiled separately and shared."""
 
 from __future__ import annotations
 
@@ -23,31 +20,31 @@ from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 
 class Stage(eqx.Module):
-    """A part of training.
+    """A stage of training.
 
-    `run` returns the model after each of `lengths` consecutive runs of steps, and the mean losses.
+    `run` returns the models after each of `lengths` consecutive segments of steps, and their mean
+    losses.
     """
 
     @property
     def commutes_with_rotations(self) -> bool:
-        """Whether training on rotated inputs gives the rotated network: then it may see inputs by
-        their coordinates.
+        """Whether training on rotated inputs gives the rotated network.
+
+        If so, training may use coordinates of the inputs in a basis.
         """
         return True
 
     def suited(self, outputs: Outputs) -> Stage:
-        """This stage for such outputs."""
+        """Return this stage for the given outputs."""
         return self
 
     @abstractmethod
     def length(self, n: int) -> int:
-        """Number of steps when `n` examples are allowed."""
+        """Return the number of steps if `n` examples are allowed."""
 
     @property
     def body(self) -> Stage:
-        """This stage without its number of steps, which is an input of the program that runs it:
-        stages of any length share one.
-        """
+        """The stage without its number of steps, so that stages of any length share a program."""
         return self
 
     @abstractmethod
@@ -59,23 +56,19 @@ class Stage(eqx.Module):
         lengths: Int[Array, " s"],
         key: PRNGKeyArray,
     ) -> tuple[Network, Float[Array, " s"]]:
-        """Train with gradients that `source` makes of `material`; the first axis of what is
-        returned runs over `lengths`.
-        """
+        """Train with gradients of `source` on `material`; return models and losses by segment."""
 
     @abstractmethod
     def work(self, n: int, r: int, width: int) -> float:
-        """Rough number of multiply-adds."""
+        """Estimate the number of multiply-adds."""
 
 
 class Resumable(Stage):
-    """A stage that can be taken in pieces: whoever watches training goes on, looks, and goes on
-    again. `run` is one such piece.
-    """
+    """A stage that can be interrupted and resumed, for watching training."""
 
     @abstractmethod
     def begin(self, model: Network) -> Any:
-        """What the first step starts from."""
+        """Return the initial state."""
 
     @abstractmethod
     def go_on(
@@ -87,8 +80,9 @@ class Resumable(Stage):
         total: Int[Array, ""],
         key: PRNGKeyArray,
     ) -> tuple[Any, Network, Float[Array, " s"]]:
-        """Do the steps span[0] ≤ t < span[1] of each span, out of `total`; returns what the next
-        ones start from, models and losses.
+        """Perform the steps span[0] ≤ t < span[1] of each span, out of `total` steps.
+
+        Returns the state, and the models and mean losses of the spans.
         """
 
     def run(
@@ -108,8 +102,10 @@ class Resumable(Stage):
 
 
 class Start(NamedTuple):
-    """Before the first step: the network (by coordinates, if there is a basis), what the source
-    made of the data, and what was seen.
+    """The state before the first step.
+
+    The network uses coordinates if there is a `basis`. `material` are the data of the source, and
+    `seen` the examples kept for the trace.
     """
 
     model: Network
@@ -120,7 +116,7 @@ class Start(NamedTuple):
 
 
 class Begin(eqx.Module):
-    """Draw the network and take from the sampler what training needs."""
+    """Draw the network and the data."""
 
     init: Init
     source: GradientSource
@@ -138,8 +134,7 @@ class Begin(eqx.Module):
             model = model.enter(sampler.basis)
         trained_on = sampler if inside or sampler.basis is None else sampler.on_inputs
         material = self.source.material(trained_on, self.n, key_data)
-        # Of a stream, or of a law, examples of the same law stand for those seen; a sample was seen
-        # itself.
+        # For fresh data and populations, `seen` is a sample from the same distribution.
         count = min(self.n, SEEN)
         sample = (
             material
@@ -152,7 +147,7 @@ class Begin(eqx.Module):
             and sampler.basis is not None
             and isinstance(material, (Batch, WeightedBatch))
         ):
-            z = z @ sampler.basis.T  # what was seen is always kept by coordinates
+            z = z @ sampler.basis.T  # `seen` is always by coordinates
         return Start(
             model,
             material,
@@ -163,7 +158,7 @@ class Begin(eqx.Module):
 
 
 class RunStage(eqx.Module):
-    """One stage. The lengths of its segments are inputs of the program, not parts of it."""
+    """One stage; the lengths of its segments are inputs of the program."""
 
     stage: Stage
     source: GradientSource
@@ -181,9 +176,7 @@ class RunStage(eqx.Module):
 
 
 class Kept(NamedTuple):
-    """Of the segments of a stage: how many are empty, how many of the others are recorded; the
-    steps between which it trained, and what.
-    """
+    """Numbers of empty and recorded segments of a stage, its first and last step, its groups."""
 
     idle: int
     recorded: int
@@ -193,7 +186,7 @@ class Kept(NamedTuple):
 
 
 class End(eqx.Module):
-    """Put the recorded models together, in the input space."""
+    """Combine the recorded models, in the input space."""
 
     steps: tuple[int, ...] = eqx.field(static=True)
     kept: tuple[Kept, ...] = eqx.field(static=True)
@@ -216,8 +209,8 @@ class End(eqx.Module):
         return Trace(models, jnp.concatenate(losses), seen, self.steps, self._notes(first))
 
     def _notes(self, model: Network) -> dict[str, Array]:
-        """The number of queries asked so far, of a source that counts them."""
-        asked = [
+        """Return the number of queries up to each step, if the source counts them."""
+        counts = [
             [
                 self.source.queries(
                     model.get(kept.groups), min(max(step - kept.begin, 0), kept.end - kept.begin)
@@ -226,6 +219,6 @@ class End(eqx.Module):
             ]
             for step in self.steps
         ]
-        if any(count is None for row in asked for count in row):
+        if any(count is None for row in counts for count in row):
             return {}
-        return {"queries": jnp.asarray([sum(row) for row in asked], jnp.result_type(float))}
+        return {"queries": jnp.asarray([sum(row) for row in counts], jnp.result_type(float))}

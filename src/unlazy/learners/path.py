@@ -1,6 +1,4 @@
-"""Learners that solve on the host for a whole path of settings at once: a path of ridges, of
-penalties, of numbers of bins.
-"""
+"""Base classes of learners that solve for a path of settings, such as ridges, on the host."""
 
 from __future__ import annotations
 
@@ -19,34 +17,31 @@ from unlazy.learners.base import SEEN, Learner, Trace, keys_of
 from unlazy.networks.base import Model, Scores
 from unlazy.tasks.base import Batch, Sampler, draw
 
-#: Places in a path where several kernels, or laws of features, share the budget of a tuning.
-PLACES = 6
+#: Length of a path if several kernels or features share a tuning budget.
+PATH_LENGTH = 6
 
 
 def positive(values: Any) -> tuple[float, ...]:
-    """A path of positive numbers, as a field holds it."""
+    """Return a path of positive numbers as a tuple of floats."""
     path = tuple(map(float, values))
     require(
         bool(path) and all(0 < value < math.inf for value in path),
-        f"A path is one or more finite numbers > 0, but is {values}.",
+        f"A path must be one or more finite values > 0, got {values}.",
     )
     return path
 
 
 def path_of(count: int) -> tuple[float, ...]:
-    """So many ridges, from next to none to far more than is good, evenly spaced in their
-    logarithm.
-    """
+    """Return `count` ridges from 1e-3 to 1e3, evenly spaced on a log scale."""
     return (
         tuple(float(f"{ridge:.3g}") for ridge in np.logspace(-3, 3, count)) if count > 1 else (1.0,)
     )
 
 
 class Drawn(NamedTuple):
-    """A sample on the host: as it was drawn, its inputs divided by the root of their mean squared
-    norm, that divisor, and the labels.
+    """A sample on the host: as drawn, its flattened inputs divided by `norm`, and its labels.
 
-    Inputs with several axes are laid out as vectors.
+    `norm` is the root mean square of ‖x‖.
     """
 
     sample: Batch
@@ -56,7 +51,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(sampler: Sampler, n: int, key: PRNGKeyArray) -> Drawn:
-    """The sample that all learners meet under one key."""
+    """Draw the sample that all learners get for the same key."""
     sample = draw(sampler, n, keys_of(key)[1])
     x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis)
     x = x.reshape(len(x), -1)
@@ -65,15 +60,13 @@ def drawn(sampler: Sampler, n: int, key: PRNGKeyArray) -> Drawn:
 
 
 class PathModel(Model):
-    """The models along a path, on the host: a subclass scores them all at once, and picks one by
-    `at`.
-    """
+    """The models along a path, on the host."""
 
     stacked: ClassVar[bool] = False
 
     @abstractmethod
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
-        """The scores of all models of the path, steps first."""
+        """Return the scores of all models of the path, which is the first axis."""
 
     def scores(
         self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None
@@ -86,15 +79,15 @@ class PathModel(Model):
 
 
 class PathLearner(Learner):
-    """Base of these learners. The field that `path` names holds the settings; the recorded steps
-    are places in it.
+    """Base class of path learners.
 
-    Inputs are divided by the root of their mean squared norm (`drawn`), so that a bandwidth means
-    the same for every task.
+    `path` is the name of the field with the settings, and recorded steps are indices into it.
+    Inputs are divided by their root mean square norm (`drawn`), so that bandwidths are comparable
+    between tasks.
     """
 
     path: ClassVar[str]
-    setting: ClassVar[str]  # what one place in the path is called
+    setting: ClassVar[str]  # name of one setting
 
     @property
     def _path(self) -> tuple[Any, ...]:
@@ -106,7 +99,7 @@ class PathLearner(Learner):
         return True
 
     def along(self, path: tuple[Any, ...]) -> Self:
-        """The same learner with another path."""
+        """Return the learner with another path."""
         return dataclasses.replace(self, **{self.path: path})  # type: ignore[arg-type]
 
     def recorded(self, n: int) -> tuple[int, ...]:
@@ -120,7 +113,7 @@ class PathLearner(Learner):
         return {self.setting: self._path[0]} if len(self._path) == 1 else {}
 
     def traced(self, models: Model, losses: Any, sample: Batch) -> Trace:
-        """The trace of models along the path."""
+        """Return the trace of models along the path."""
         return Trace(
             models,
             jnp.asarray(np.asarray(losses)),

@@ -1,6 +1,4 @@
-"""The converged readout: the best linear classifier on the hidden features that a network has right
-now.
-"""
+"""Ridge regression on the hidden features of a network."""
 
 from __future__ import annotations
 
@@ -21,19 +19,17 @@ from unlazy.tasks.base import Batch
 
 
 class RidgeReadout(Stage):
-    """Replace the second layer by the ridge regression of the labels on the standardised hidden
-    features, with intercept.
+    """A stage of one step that replaces the second layer by a ridge regression of the labels.
 
-    min over (a, c) of mean (a·φ(x) + c − y)² + ridge·‖a‖², where φ is centred and scaled to unit
-    variance on the sample. Standardising makes the answer independent of the features' scale, which
-    after one tiny step is far below the bias: run such a network in double precision. Counts as one
-    step.
+    (a, c) minimizes the mean of (a·φ(x) + c − y)², plus ridge·‖a‖², where the hidden features φ are
+    standardized on the sample. So the result does not depend on the scale of the features. After a
+    very small step, this scale is far below the bias, which requires double precision.
     """
 
     ridge: float = eqx.field(converter=float, default=1e-6)
 
     def __check_init__(self) -> None:
-        require(self.ridge > 0, f"ridge must be positive, but is {self.ridge}.")
+        require(self.ridge > 0, f"ridge must be positive, got {self.ridge}.")
 
     def length(self, n: int) -> int:
         return 1
@@ -50,22 +46,23 @@ class RidgeReadout(Stage):
         key: PRNGKeyArray,
     ) -> tuple[Network, Float[Array, " s"]]:
         if not isinstance(model, TwoLayer):
-            raise BadInput("A converged readout needs the hidden features of a two-layer network.")
+            raise BadInput(
+                f"RidgeReadout requires a two-layer network, got {type(model).__name__}."
+            )
         require(
             isinstance(material, Batch),
-            "A converged readout needs a fixed sample, not fresh draws.",
+            "RidgeReadout requires a fixed sample, not fresh data.",
         )
         x, y = material
-        features, middle = model.hidden(x), jnp.mean(y, axis=0)  # n m
+        features, mean_y = model.hidden(x), jnp.mean(y, axis=0)  # n m
         mean, scale = jnp.mean(features, axis=0), jnp.std(features, axis=0)
-        # A neuron that is constant on the sample gets no weight. Its mean is rounded, so its spread
-        # need not come out as zero.
+        # Neurons that are constant on the sample up to rounding get no weight.
         rounding = 16 * jnp.finfo(mean.dtype).eps * jnp.abs(mean)
         scale = jnp.where(scale > rounding, scale, jnp.inf)
-        centred = (features - mean[None, :]) / scale[None, :]
-        moment = centred.T @ centred / len(y) + self.ridge * jnp.eye(len(mean))
-        a = solve_positive(moment, centred.T @ (y - middle[None]) / len(y))
+        standardized = (features - mean[None, :]) / scale[None, :]
+        moment = standardized.T @ standardized / len(y) + self.ridge * jnp.eye(len(mean))
+        a = solve_positive(moment, standardized.T @ (y - mean_y[None]) / len(y))
         a = a / (scale if y.ndim == 1 else scale[:, None])
-        solved = model.put({"a": a, "c": middle - mean @ a})
+        solved = model.put({"a": a, "c": mean_y - mean @ a})
         loss = jnp.mean(example_losses("squared", features @ a + solved.c[None], y))
         return jax.tree.map(lambda leaf: leaf[None], solved), loss[None]

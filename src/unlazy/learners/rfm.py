@@ -1,4 +1,4 @@
-"""The middle rung: a kernel machine that learns its metric, and so features, without a network."""
+"""Recursive feature machines: kernel machines that learn a metric, and thus features."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from unlazy.solvers.gradient_outer_product import metric_scores, recursive_fits
 from unlazy.solvers.policy import kernel_path
 from unlazy.tasks.base import Sampler
 
-#: Iterations that tuning chooses among.
+#: Candidate numbers of iterations for tuning.
 ITERATIONS = (0, 1, 2, 3, 4, 5)
 
 
 class MetricModel(PathModel):
-    """f(x) = Σ_i k(R·x, R·x_i)·α_i + offset with the root R of a metric, scale included.
+    """f(x) = Σ_i k(R·x, R·x_i)·α_i + offset with the square root R of a metric, after scaling x.
 
-    A path has R and α for each of its steps.
+    The models of a path differ in R and α.
     """
 
     kernel: Stationary
@@ -44,8 +44,8 @@ class MetricModel(PathModel):
     def path_scores(self, x: Float[np.ndarray, "n d"]) -> np.ndarray:
         z = np.asarray(x, np.float64) * self.scale
         pairs = zip(self.roots, self.coefficients, strict=True)
-        found = [metric_scores(self.kernel, self.points, root, alpha, z) for root, alpha in pairs]
-        result: np.ndarray = np.stack(found) + self.offset
+        scores = [metric_scores(self.kernel, self.points, root, alpha, z) for root, alpha in pairs]
+        result: np.ndarray = np.stack(scores) + self.offset
         return result
 
 
@@ -54,11 +54,11 @@ class _Coefficients(NamedTuple):
 
 
 class RecursiveFeatureMachine(PathLearner):
-    """Ridge regression with a kernel whose metric is the average gradient outer product of the last
-    fit (`unlazy.solvers.gradient_outer_product`).
+    """Ridge regression with a kernel whose metric is learned from the gradients of the last fit.
 
-    The recorded steps are the fits after so many of `iterations`, which increase; after none it is
-    the plain kernel. A ridge is in units of k(x, x) = 1.
+    The metric is the average gradient outer product (`unlazy.solvers.gradient_outer_product`).
+    `iterations` are increasing numbers of metric updates, and recorded steps are indices into it;
+    0 updates are the kernel without a learned metric. `ridge` is a multiple of k(x, x) = 1.
     """
 
     path, setting = "iterations", "iterations"
@@ -70,11 +70,9 @@ class RecursiveFeatureMachine(PathLearner):
         increasing = all(a < b for a, b in zip(self.iterations, self.iterations[1:], strict=False))
         require(
             bool(self.iterations) and self.iterations[0] >= 0 and increasing,
-            f"iterations must increase from 0, but are {self.iterations}.",
+            f"iterations must be increasing and ≥ 0, got {self.iterations}.",
         )
-        require(
-            0 < self.ridge < math.inf, f"ridge must be a finite number > 0, but is {self.ridge}."
-        )
+        require(0 < self.ridge < math.inf, f"ridge must be finite and > 0, got {self.ridge}.")
 
     def tuning(self, budget: int) -> tuple[Learner, ...]:
         iterations = ITERATIONS[: min(budget, len(ITERATIONS))]
@@ -88,11 +86,11 @@ class RecursiveFeatureMachine(PathLearner):
         return {"gamma": self.kernel.gamma, "ridge": self.ridge, **super().settings}
 
     def work(self, n: int, r: int) -> float:
-        """Per iteration two Gram matrices, the gradients, and memory-bound products."""
+        """Estimate, per iteration, two Gram matrices, gradients, and memory-bound products."""
         return (self.iterations[-1] + 1) * (4.0 * n * n * (r + 30) + 200.0 * n * n)
 
     def prediction_work(self, d: int) -> float:
-        """Not known before n is: `work` counts the predictions."""
+        """Return 0, because `work` includes predictions, whose cost depends on n."""
         return 0.0
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
@@ -107,14 +105,20 @@ class RecursiveFeatureMachine(PathLearner):
             for i, step in enumerate(recursive_fits(self.kernel, x, solve, self.iterations[-1]))
             if i in self.iterations
         ]
-        found = np.stack([step.fit.coefficients for step in fits])
+        coefficients = np.stack([step.fit.coefficients for step in fits])
         # The residual of a ridge regression is λ·α.
         losses = [
-            0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0))) for alpha in found
+            0.5 * float(np.sum(np.mean(np.square(self.ridge * alpha), axis=0)))
+            for alpha in coefficients
         ]
         return self.traced(
             MetricModel(
-                self.kernel, x, 1 / norm, np.stack([step.root for step in fits]), found, offset
+                self.kernel,
+                x,
+                1 / norm,
+                np.stack([step.root for step in fits]),
+                coefficients,
+                offset,
             ),
             losses,
             sample,

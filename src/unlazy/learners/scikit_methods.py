@@ -1,6 +1,4 @@
-"""Methods of scikit-learn, each defined once: contests, audits and rankings build their estimators
-from these definitions.
-"""
+"""scikit-learn methods shared by benchmarks, audits and rankings."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from unlazy.learners.adapters import ScikitLearner
 
 @dataclasses.dataclass(frozen=True)
 class ScikitMethod:
-    """A classifier with the regressor of the same method, and the grid that contests tune."""
+    """A classifier, the regressor of the same method, and the grid for tuning in benchmarks."""
 
     classifier: type[BaseEstimator]
     regressor: type[BaseEstimator]
@@ -36,7 +34,7 @@ class ScikitMethod:
 
     @property
     def learner(self) -> ScikitLearner:
-        """The method as a learner of contests."""
+        """The method as a learner."""
         return ScikitLearner.of(self.classifier(), regressor=self.regressor(), grid=self.grid)
 
 

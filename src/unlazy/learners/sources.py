@@ -1,16 +1,14 @@
-"""Where a step of training gets its gradient from: the seam of the one training loop.
+"""Gradient estimators: sample, online, population and statistical query oracle.
 
-A source is chosen with the learner (`GradientDescent.source`) and knows nothing of any task. Before
-training it takes what it needs from the sampler (`material`); then it answers each step with a loss
-and its gradient.
+`GradientDescent.source` selects the estimator. `material` prepares the data before training; then
+`fold` computes a loss and its gradient for each step.
 
-- `SampleGradients`: a fixed sample of n examples, whole or by minibatches in a new random order
-  each epoch.
-- `FreshGradients`: examples that were never seen before, at each step.
-- `PopulationGradients`: the exact population, where the data offer it.
-- `QueryGradients`: a statistical query oracle that answers each coordinate within a tolerance.
-  Learners that are no gradient descent may
-  ask the same `QueryOracle` any query.
+- `SampleGradients`: a fixed sample of n examples, full-batch or in minibatches, in a new random
+  order per epoch.
+- `FreshGradients`: new examples at each step.
+- `PopulationGradients`: the exact population, if the data provide it.
+- `QueryGradients`: a statistical query oracle that returns each coordinate within a tolerance.
+  Other learners may use `QueryOracle` for any query.
 """
 
 from __future__ import annotations
@@ -33,29 +31,24 @@ from unlazy.tasks.base import Population, Sampler, WeightedBatch
 Groups = dict[str, Any]  # parameter group name -> arrays
 #: Mean loss of parameter groups over examples with weights.
 BatchLoss = Callable[[Groups, Array, Array, Array], Float[Array, ""]]
-#: A step of a stage: carry, (loss, gradient) as a function of the groups, the batch to look at, and
-#: the number of the step.
+#: A step of a stage: carry, (loss, gradient) as a function of the groups, batch, and step number.
 Step = Callable[[Any, Callable[[Groups], tuple[Array, Groups]], Any, Int[Array, ""]], Any]
 
-#: Gradients over larger batches are summed up over pieces of at most this many rows, so that memory
-#: stays flat.
+#: Gradients over larger batches are sums over chunks of at most this many rows, to limit memory.
 CHUNK = 4096
 Mode = Literal["honest", "adversarial", "sampled"]
-#: q(x, y) ∈ [−1, 1] for all points of a population: one row a point, one column a query.
+#: q(x, y) ∈ [−1, 1] for all points of a population, one row per point, one column per query.
 Query = Callable[[Float[Array, "p r"], Float[Array, " p"]], Float[Array, "p q"]]
-#: Probability with which the average over a sample may leave the tolerance, by Hoeffding's
-#: inequality.
+#: Probability that a sample mean is outside the tolerance, by Hoeffding's inequality.
 MISS = 1e-9
-#: Points of a sample that stands for a law whose points are too many to be listed.
+#: Points of the sample that replaces a population with too many points.
 POINTS = 20_000
-#: Rounding of the answers that does not count as leaving the tolerance.
+#: Rounding error of the answers that is allowed beyond the tolerance.
 ROUNDING = 1e-5
 
 
 def chunks(rows: int) -> int:
-    """Into how many equal pieces a batch is cut: the fewest of at most `PIECE` rows, or one where
-    no fair cut exists.
-    """
+    """Return the smallest number of equal chunks of at most `CHUNK` rows, or 1 if none divides."""
     fewest = -(-rows // CHUNK)
     return next((count for count in range(fewest, 4 * fewest) if rows % count == 0), 1)
 
@@ -63,7 +56,7 @@ def chunks(rows: int) -> int:
 def batch_gradient(
     loss: BatchLoss, groups: Groups, x: Array, y: Array, weight: Array
 ) -> tuple[Float[Array, ""], Groups]:
-    """Mean loss over a batch and its gradient, summed up over pieces of bounded size."""
+    """Return the mean loss over a batch and its gradient, summed over chunks."""
     value_and_gradient = jax.value_and_grad(loss)
     count = chunks(len(y))
     if count == 1:
@@ -80,19 +73,19 @@ def batch_gradient(
 
 
 class GradientSource(eqx.Module):
-    """What a learner's steps may ask."""
+    """Base class of gradient estimators."""
 
     @property
     def fresh(self) -> bool:
-        """Whether every step takes new examples, so that n is counted by steps."""
+        """Whether every step draws new examples."""
         return False
 
     def accept(self, loss: str) -> None:
-        """Refuse a loss whose gradient it cannot give."""
+        """Raise `BadInput` if the loss is not supported."""
 
     @abstractmethod
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
-        """What training needs of the data: a batch, a population, or the sampler itself."""
+        """Return the data for training: a batch, a population, or the sampler."""
 
     @abstractmethod
     def fold(
@@ -108,13 +101,10 @@ class GradientSource(eqx.Module):
         model: Network,
         key: PRNGKeyArray,
     ) -> Any:
-        """Do the steps span[0] ≤ t < span[1], each with the gradient that the source gives.
-
-        `weigh(batch, whole)`: weights of examples.
-        """
+        """Perform the steps span[0] ≤ t < span[1] with example weights `weigh(batch, whole)`."""
 
     def queries(self, groups: Groups, steps: int) -> int | None:
-        """How many queries so many steps on these groups ask, where they are counted."""
+        """Return the number of queries of this many steps, or None if they are not counted."""
         return None
 
 
@@ -123,7 +113,7 @@ def _answer(loss: BatchLoss, batch: Any, weight: Array) -> Callable[[Groups], tu
 
 
 class SampleGradients(GradientSource):
-    """A fixed sample."""
+    """Gradients on a fixed sample."""
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
         return sampler.draw(n, key)
@@ -141,9 +131,9 @@ class SampleGradients(GradientSource):
         model: Any,
         key: Any,
     ) -> Any:
-        """On the whole sample, or on the next part of the epoch's random order.
+        """Use the whole sample, or the next minibatch in the epoch's random order.
 
-        An epoch's order depends on the epoch alone, so a span may begin in the middle of one.
+        The order depends only on the epoch, so a span may begin inside an epoch.
         """
         (begin, end), sample = span, material
 
@@ -152,7 +142,7 @@ class SampleGradients(GradientSource):
 
         if batch is None or batch >= len(sample.y):
             return jax.lax.fori_loop(begin, end, lambda t, c: go(t, c, sample), carry)
-        length = len(sample.y) // batch  # steps of an epoch
+        length = len(sample.y) // batch  # steps per epoch
 
         def epoch(index: Int[Array, ""], carry: Any) -> Any:
             order = shuffled(jax.random.fold_in(key, index), len(sample.y))
@@ -172,7 +162,7 @@ class SampleGradients(GradientSource):
 
 
 class FreshGradients(GradientSource):
-    """Fresh examples at each step: one pass over the data."""
+    """Gradients on fresh examples at each step (online SGD)."""
 
     @property
     def fresh(self) -> bool:
@@ -194,7 +184,7 @@ class FreshGradients(GradientSource):
         model: Any,
         key: Any,
     ) -> Any:
-        require(batch is not None, "Fresh data need a batch size.")
+        require(batch is not None, "FreshGradients requires a batch size.")
 
         def go(t: Any, carry: Any) -> Any:
             part = material.draw(batch, jax.random.fold_in(key, t))
@@ -204,14 +194,14 @@ class FreshGradients(GradientSource):
 
 
 class PopulationGradients(GradientSource):
-    """The exact population: every step sees the expected loss."""
+    """Gradients of the population loss."""
 
     KEY = "LawGradients"
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Any:
         if sampler.population is None:
             raise BadInput(
-                "These data do not offer their exact law: take a sample, or a smaller task."
+                "The data do not provide an exact population. Use a sample or a smaller task."
             )
         return sampler.population()
 
@@ -234,20 +224,20 @@ class PopulationGradients(GradientSource):
 
 
 def examples_needed(tolerance: float) -> int:
-    """2·log(2/δ)/τ²: examples whose average of a query in [−1, 1] is within τ of its mean but for a
-    probability δ = `MISS`.
+    """Return n = 2·log(2/δ)/τ², for which a mean over n examples is within τ of the expectation.
+
+    It holds for queries in [−1, 1] with probability 1 − δ, where δ = `MISS`.
     """
     return math.ceil(2 * math.log(2 / MISS) / tolerance**2)
 
 
 class QueryOracle(eqx.Module):
-    """The statistical query model: who asks it sees no examples, only averages over the law, each
-    within `tolerance` of the truth.
+    """A statistical query oracle: it returns E[q(x, y)] within `tolerance`, and no examples.
 
-    A query is a function q(x, y) ∈ [−1, 1]. `honest` gives its mean itself, `adversarial` goes as
-    far as it may towards what coin-flip labels would give, `sampled` averages over examples, as
-    many as keep within the tolerance with certainty for all purposes. Where the law cannot be
-    listed, a sample of `points` stands for it. Every answer is checked, whatever made it.
+    A query is a function q(x, y) ∈ [−1, 1]. `mode`: "honest" returns the expectation, "adversarial"
+    moves it by up to the tolerance towards its value for uniform random labels, and "sampled"
+    averages over `examples` draws. If the population has too many points, a sample of `points`
+    replaces it. Every answer is checked against the tolerance.
 
     Reference: shi2022, Section 4 and Appendix D (after Kearns, 1998).
     """
@@ -259,21 +249,19 @@ class QueryOracle(eqx.Module):
 
     @classmethod
     def of(cls, tolerance: float, mode: Mode = "honest") -> QueryOracle:
-        """An oracle that, where it samples, takes as many examples as its tolerance needs."""
+        """Return an oracle with the number of examples that its tolerance requires."""
         return cls(tolerance, mode, examples=examples_needed(tolerance) if mode == "sampled" else 0)
 
     def __check_init__(self) -> None:
         require_one_of("mode", self.mode, get_args(Mode))
-        require(0 < self.tolerance <= 1, f"tolerance lies in (0, 1], but is {self.tolerance}.")
+        require(0 < self.tolerance <= 1, f"tolerance must be in (0, 1], got {self.tolerance}.")
         require(
             self.mode != "sampled" or self.examples > 0,
-            "A sampled oracle needs a number of examples: make it with `QueryOracle.of`.",
+            "mode='sampled' requires examples > 0; use `QueryOracle.of`.",
         )
 
     def population(self, sampler: Sampler, key: PRNGKeyArray) -> Population:
-        """What it averages over: the exact law where it is offered, or else a large sample that
-        stands for it.
-        """
+        """Return the exact population if available, otherwise a sample of `points`."""
         population = None if sampler.population is None else sampler.population()
         if isinstance(population, Population):
             return population
@@ -281,7 +269,7 @@ class QueryOracle(eqx.Module):
         return Population(x, y, jnp.full(self.points, 1 / self.points))
 
     def ask(self, query: Query, population: Population, *, key: PRNGKeyArray) -> Float[Array, " q"]:
-        """The answers to all columns of a query."""
+        """Return the answers to all columns of a query."""
 
         def mean(y: Array, weight: Array) -> Array:
             return weight @ query(population.x, y)
@@ -299,28 +287,28 @@ class QueryOracle(eqx.Module):
         *,
         key: PRNGKeyArray,
     ) -> Any:
-        """Answers near the `truth`, by trees of arrays. `mean(y, weight)`: the truth where labels
-        and weights were these; `scales`: the greatest possible size of each query, by which it is
-        divided before it is asked.
+        """Return answers near the expectations `truth`, as pytrees.
+
+        `mean(y, weight)` are the expectations for other labels and weights. `scales` are bounds on
+        the absolute values of the queries, which multiply the tolerance.
         """
         given = truth
         if self.mode == "adversarial":
             flipped = mean(-population.y, population.weight)
-            most = jax.tree.map(lambda scale: self.tolerance * scale, scales)
+            bound = jax.tree.map(lambda scale: self.tolerance * scale, scales)
             given = jax.tree.map(
-                lambda g, f, m: g + jnp.clip((f - g) / 2, -m, m), truth, flipped, most
+                lambda g, f, m: g + jnp.clip((f - g) / 2, -m, m), truth, flipped, bound
             )
         elif self.mode == "sampled":
-            given = mean(population.y, shares(key, population.weight, self.examples))
+            given = mean(population.y, frequencies(key, population.weight, self.examples))
         return within(given, truth, scales, self.tolerance)
 
 
 def within(given: Any, truth: Any, scales: Any, tolerance: Any) -> Any:
-    """The answers; where one of them lies outside the tolerance, none: all are NaN, so that the
-    trial is recorded as diverged.
+    """Return the answers, or NaN for all of them if one is outside the tolerance.
 
-    An error raised from inside the program would end all trials that run with it, and keep the
-    program from being cached.
+    The trial is then recorded as diverged. An error raised inside the program would end all its
+    trials and prevent caching.
     """
     gaps = jax.tree.map(
         lambda a, b, s: jnp.max(jnp.abs(a - b) - (tolerance + ROUNDING) * s, initial=-jnp.inf),
@@ -332,35 +320,33 @@ def within(given: Any, truth: Any, scales: Any, tolerance: Any) -> Any:
     return jax.tree.map(lambda leaf: jnp.where(inside, leaf, jnp.nan), given)
 
 
-def shares(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Float[Array, " p"]:
-    """The share of each point of a population among `n` independent draws."""
+def frequencies(key: PRNGKeyArray, weight: Float[Array, " p"], n: int) -> Float[Array, " p"]:
+    """Draw the fraction of each point of a population among `n` independent draws."""
     u = jax.random.uniform(key, (n,), jnp.float32)
     drawn = jnp.minimum(jnp.searchsorted(jnp.cumsum(weight), u), len(weight) - 1)
     return jnp.zeros_like(weight).at[drawn].add(1 / n)
 
 
 class QueryGradients(GradientSource):
-    """A statistical query oracle: each coordinate of the gradient is a query, divided by its
-    greatest possible size to lie in [−1, 1].
+    """Gradients from a statistical query oracle, one query per coordinate.
 
-    The network says how large a slope can be (`max_slopes`), for losses whose own slope is at
-    most 1: hinge and logistic. Queries are asked by coordinates in the sampler's basis where it has
-    one: unlike training itself, tolerances do not commute with rotations.
+    Each coordinate is divided by its bound from `max_slopes`, to lie in [−1, 1]. This requires
+    losses with derivatives of at most 1, hinge and logistic. If the sampler has a basis, queries
+    are coordinates in it; unlike training, tolerances do not commute with rotations.
     """
 
     oracle: QueryOracle
 
     @classmethod
     def of(cls, tolerance: float, mode: Mode = "honest") -> QueryGradients:
-        """Of an oracle that, where it samples, takes as many examples as its tolerance needs."""
+        """Return the source with the oracle `QueryOracle.of(tolerance, mode)`."""
         return cls(QueryOracle.of(tolerance, mode))
 
     def accept(self, loss: str) -> None:
         known = ("hinge", "logistic")
         require(
             loss in known,
-            f"Queries are bounded for a loss with a slope of at most 1 ({', '.join(known)}), "
-            f"but the loss is {loss}.",
+            f"Statistical queries require the loss {' or '.join(known)}, got {loss}.",
         )
 
     def material(self, sampler: Sampler, n: int, key: PRNGKeyArray) -> Population:
@@ -381,13 +367,12 @@ class QueryGradients(GradientSource):
     ) -> Any:
         require(
             isinstance(model, SlopeBounded),
-            f"{type(model).__name__} does not say how large its slopes can be, as queries need.",
+            f"{type(model).__name__} does not support statistical queries (no `max_slopes`).",
         )
-        require(batch is None, "A query is about the whole law: leave the batch size out.")
+        require(batch is None, "Statistical queries average over the population; omit batch.")
         population: Population = material
         whole: WeightedBatch = population.batch
-        # Class weights multiply queries, and so their greatest possible size; the weights of the
-        # law itself do not.
+        # Class weights multiply queries and their bounds; the weights of the population do not.
         factor = weigh(whole, whole) / jnp.where(whole.weight > 0, whole.weight, 1.0)
         largest, heaviest = jnp.max(jnp.abs(population.x)), jnp.max(factor)
 
@@ -417,7 +402,7 @@ class QueryGradients(GradientSource):
         return jax.lax.fori_loop(span[0], span[1], go, carry)
 
     def queries(self, groups: Groups, steps: int) -> int:
-        # What lies outside of the span of the inputs has no slope: there is nothing to ask.
+        # Derivatives by weights outside the span of the inputs are zero and need no query.
         leaves = jax.tree.leaves(groups, is_leaf=lambda leaf: isinstance(leaf, SplitWeights))
         return steps * sum(
             leaf.inside.size if isinstance(leaf, SplitWeights) else leaf.size for leaf in leaves

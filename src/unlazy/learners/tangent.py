@@ -1,8 +1,7 @@
-"""Networks that are linear in what is trained: the tangent model, and the last layer alone. Both
-are solved, along a path of ridges.
+"""Ridge regression for linearized networks and for the last layer, along a path of ridges.
 
-Gradient descent with weight decay on them is a convex problem, whose solutions for all decays these
-learners give at once. No step size and no number of epochs is left to be chosen.
+Gradient descent with weight decay on these models is a convex problem. Its solutions for all decays
+are computed directly, without learning rates or epochs.
 
 Reference: allenzhu2019, Section 8.1: (NTK) and (last).
 """
@@ -27,9 +26,9 @@ from unlazy.solvers.krylov import krylov_path
 from unlazy.solvers.policy import feature_path
 from unlazy.tasks.base import Batch, Sampler, draw
 
-#: Rows that are predicted at a time, and the products with the tangent kernel that a path may take.
+#: Rows per prediction, and maximum number of products with the tangent kernel per path.
 ROWS, PRODUCTS = 2048, 200
-#: At which residual, relative to the labels, the least ridge counts as solved.
+#: Relative residual to which the smallest ridge is solved.
 TOLERANCE = 1e-3
 
 
@@ -46,7 +45,7 @@ def _features(network: Any, x: Any) -> Array:
 
 @eqx.filter_jit
 def _product(network: Network, x: Any, v: Any) -> Array:
-    """J·Jᵀ·v for the derivatives J of the scores of x by all parameters."""
+    """Return J·Jᵀ·v for the derivatives J of the scores of x by all parameters."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
 
     def scores(arrays: Any) -> Array:
@@ -54,14 +53,14 @@ def _product(network: Network, x: Any, v: Any) -> Array:
         return result
 
     _, pull = jax.vjp(scores, arrays)
-    (slopes,) = pull(v)
-    result: Array = jax.jvp(scores, (arrays,), (slopes,))[1]
+    (gradient,) = pull(v)
+    result: Array = jax.jvp(scores, (arrays,), (gradient,))[1]
     return result
 
 
 @eqx.filter_jit
 def _pulled(network: Network, x: Any, v: Any) -> Any:
-    """Jᵀ·v for each row of v."""
+    """Return Jᵀ·v for each row of v."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     _, pull = jax.vjp(lambda arrays: eqx.combine(arrays, rest)(x), arrays)
     return jax.lax.map(lambda one: pull(one)[0], v)
@@ -69,7 +68,7 @@ def _pulled(network: Network, x: Any, v: Any) -> Any:
 
 @eqx.filter_jit
 def _tangents(network: Network, deltas: Any, x: Any) -> Array:
-    """g₀(x) + J(x)·δ for each displacement δ."""
+    """Return g₀(x) + J(x)·δ for each displacement δ."""
     arrays, rest = eqx.partition(network, eqx.is_inexact_array)
     value, push = jax.linearize(lambda arrays: eqx.combine(arrays, rest)(x), arrays)
     result: Array = value[None] + jax.lax.map(push, deltas)
@@ -77,7 +76,7 @@ def _tangents(network: Network, deltas: Any, x: Any) -> Array:
 
 
 class TangentPath(PathModel):
-    """Tangent models of one network, at a displacement for each place of the path."""
+    """Linearizations of one network with one displacement per setting of the path."""
 
     network: Network
     deltas: Any
@@ -96,7 +95,7 @@ class TangentPath(PathModel):
 
 
 class ReadoutPath(PathModel):
-    """Last layers on the hidden layer of one network, one for each place of the path."""
+    """Last layers on the hidden layer of one network, one per setting of the path."""
 
     network: Network
     weights: np.ndarray  # steps m, or steps m o
@@ -115,14 +114,14 @@ class ReadoutPath(PathModel):
 
 
 class _LinearInParameters(PathLearner):
-    """Base: a network from `init`, fitted at `ridges`, in units of the features' mean square."""
+    """Base class: a network from `init` fitted for each ridge, in units of the mean of ‖φ(x)‖²."""
 
     path, setting = "ridges", "ridge"
     init: Init
     ridges: tuple[float, ...] = eqx.field(static=True, default=(1.0,), converter=positive)
 
     def work(self, n: int, r: int) -> float:
-        """Products with the features of the whole sample."""
+        """Estimate the products with the features of the whole sample."""
         return 10.0 * PRODUCTS * n * r * self.init.width
 
     def prediction_work(self, d: int) -> float:
@@ -130,7 +129,7 @@ class _LinearInParameters(PathLearner):
 
     @abstractmethod
     def _solve(self, network: Network, x: np.ndarray, y: np.ndarray) -> PathModel:
-        """The models along the path."""
+        """Return the models along the path."""
 
     def fit(self, sampler: Sampler, n: int, *, key: PRNGKeyArray) -> Trace:
         key_init, key_data, _ = keys_of(key)
@@ -141,43 +140,45 @@ class _LinearInParameters(PathLearner):
         x = np.asarray(sample.x if sampler.basis is None else sample.x @ sampler.basis)
         y = np.asarray(sample.y)
         models = self._solve(network, x, y)
-        misses = np.square(models.path_scores(x) - y).reshape(len(self.ridges), n, -1)
-        return self.traced(models, 0.5 * misses.sum(axis=2).mean(axis=1), sample)
+        errors = np.square(models.path_scores(x) - y).reshape(len(self.ridges), n, -1)
+        return self.traced(models, 0.5 * errors.sum(axis=2).mean(axis=1), sample)
 
 
 class TangentRidge(_LinearInParameters):
-    """min over δ of ‖g₀ + J·δ − y‖² + λ‖δ‖²: the tangent model of a network with all its
-    parameters, of all outputs together.
+    """The linearized network that minimizes ‖g₀ + J·δ − y‖² + λ‖δ‖² over δ.
 
-    One Krylov space of the tangent kernel J·Jᵀ, of at most `PRODUCTS` products, holds the solutions
-    for all ridges.
+    One Krylov space of the tangent kernel J·Jᵀ, of at most `PRODUCTS` products, contains the
+    solutions for all ridges.
     """
 
     def _solve(self, network: Network, x: np.ndarray, y: np.ndarray) -> TangentPath:
-        missing = y - np.asarray(_scores(network, x))
-        # One random vector tells the trace well enough for a unit.
-        probe = np.random.default_rng(0).choice([-1.0, 1.0], missing.shape).astype(missing.dtype)
+        residual = y - np.asarray(_scores(network, x))
+        # One random vector estimates the trace well enough for a unit.
+        probe = np.random.default_rng(0).choice([-1.0, 1.0], residual.shape).astype(residual.dtype)
         unit = float(np.mean(probe * np.asarray(_product(network, x, probe))))
 
         def product(v: np.ndarray) -> np.ndarray:
             return np.asarray(
-                _product(network, x, v.reshape(missing.shape).astype(missing.dtype))
+                _product(network, x, v.reshape(residual.shape).astype(residual.dtype))
             ).ravel()
 
-        found = krylov_path(
+        solved = krylov_path(
             product,
-            missing.ravel(),
+            residual.ravel(),
             [ridge * unit for ridge in self.ridges],
             tolerance=TOLERANCE,
             products=PRODUCTS,
         )
-        alphas = found.coefficients.reshape(len(self.ridges), *missing.shape).astype(missing.dtype)
+        alphas = solved.coefficients.reshape(len(self.ridges), *residual.shape).astype(
+            residual.dtype
+        )
         return TangentPath(network, _pulled(network, x, jnp.asarray(alphas)))
 
 
 class LastLayerRidge(_LinearInParameters):
-    """min over A of ‖A·h − y‖² + λ‖A‖² on the hidden layer h of a random network: its conjugate
-    kernel. There is no offset.
+    """The last layer A that minimizes ‖A·h − y‖² + λ‖A‖² on the hidden layer h of a random network.
+
+    There is no offset.
     """
 
     def _solve(self, network: Network, x: np.ndarray, y: np.ndarray) -> ReadoutPath:

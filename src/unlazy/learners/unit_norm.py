@@ -1,4 +1,4 @@
-"""Inputs of unit norm for learners whose numbers are made for them."""
+"""Scale inputs to unit norm."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ class Scaled(Model):
         return self.model(x * self.scale)
 
     def enter(self, basis: Float[Array, "r d"]) -> Scaled:
-        """Scaling commutes with coordinates."""
+        """Return the model for coordinates in `basis`, which commutes with scaling."""
         return Scaled(self.model.enter(basis), self.scale)
 
 
 class UnitNorm(Learner):
-    """`learner` on inputs divided by the root of their mean squared norm in the sample, so that its
-    step sizes suit any task.
+    """`learner` on inputs divided by their root mean square norm.
+
+    Thus learning rates are comparable between tasks.
     """
 
     learner: Learner
@@ -42,10 +43,8 @@ class UnitNorm(Learner):
     @classmethod
     def of(cls, learner: Learner) -> Self:
         """Wrap a learner, in its own precision."""
-        require(
-            not learner.draws_fresh, "A learner on fresh draws has no sample to take the norm from."
-        )
-        require(not learner.on_host, "A learner on the host scales its inputs by itself.")
+        require(not learner.draws_fresh, "UnitNorm requires a learner on a fixed sample.")
+        require(not learner.on_host, "Learners on the host scale inputs themselves.")
         return cls(learner, precision=learner.precision)
 
     def suited(self, family: Family) -> UnitNorm:
@@ -86,7 +85,7 @@ class UnitNorm(Learner):
 
 
 class UnitScale(eqx.Module):
-    """A sampler of scaled inputs, the scale, and the inputs as they were."""
+    """Return a sampler of scaled inputs, the scale, and the original sample."""
 
     n: int = eqx.field(static=True)
 

@@ -1,6 +1,4 @@
-"""Networks: callable pytrees `model(x) -> scores`, whose fields are the parameter groups that
-learners name.
-"""
+"""Networks as callable pytrees `model(x) -> scores`, whose fields are named parameter groups."""
 
 from unlazy.networks.adapters import ModuleInit, ModuleNetwork
 from unlazy.networks.base import (

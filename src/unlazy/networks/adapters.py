@@ -1,4 +1,4 @@
-"""Networks of the user's own: any Equinox module that predicts, trained in the one loop.
+"""Adapters for Equinox modules, and for vector networks on inputs with several axes.
 
 ModuleInit(functools.partial(eqx.nn.MLP, width_size=64, depth=2))   with   Descent({"all": 0.1}, …)
 """
@@ -22,16 +22,15 @@ WHOLE = "all"
 
 
 class ModuleNetwork(Network):
-    """A module as a network. Groups: its top-level fields that hold floating point arrays, each by
-    name; or "all" of them together.
+    """An Equinox module as a network.
 
-    The module takes one input, or with `batched` a batch. One output may come with an axis of its
-    own or without.
+    Groups: the top-level fields with floating-point arrays, or "all" of them together. The module
+    takes one input, or a batch if `batched`. A single output may have an axis of length 1.
     """
 
-    trained: Any  # the module with nothing but its floating point arrays
-    frozen: Any  # with its other arrays
-    rest: Any = eqx.field(static=True)  # and with all else
+    trained: Any  # the module's floating-point arrays
+    frozen: Any  # its other arrays
+    rest: Any = eqx.field(static=True)  # everything else
     outputs: int | None = eqx.field(static=True, default=None)
     batched: bool = eqx.field(static=True, default=False)
 
@@ -39,13 +38,13 @@ class ModuleNetwork(Network):
     def of(cls, module: Any, *, outputs: int | None = None, batched: bool = False) -> Self:
         require(
             callable(module),
-            f"A module must be callable to be a network, but {type(module).__name__} is not.",
+            f"A module must be callable, got {type(module).__name__}.",
         )
         trained, other = eqx.partition(module, eqx.is_inexact_array)
         frozen, rest = eqx.partition(other, eqx.is_array)
         require(
             bool(jax.tree.leaves(trained)),
-            f"{type(module).__name__} holds no floating point arrays: there is nothing to train.",
+            f"{type(module).__name__} has no floating-point arrays to train.",
         )
         return cls(trained, frozen, rest, outputs, batched)
 
@@ -62,8 +61,7 @@ class ModuleNetwork(Network):
         expected = (len(x),) if self.outputs is None else (len(x), self.outputs)
         require(
             score.shape == expected,
-            f"{type(module).__name__} gives scores of shape {score.shape} where {expected} was "
-            "expected.",
+            f"{type(module).__name__} must return scores of shape {expected}, got {score.shape}.",
         )
         return score
 
@@ -85,7 +83,7 @@ class ModuleNetwork(Network):
                 raise unknown("parameter group", name, self.groups)
         require(
             WHOLE not in groups or len(groups) == 1,
-            f"{WHOLE!r} is all groups together: name it alone.",
+            f"{WHOLE!r} includes all groups and cannot be combined with others.",
         )
         return {
             name: self.trained if name == WHOLE else getattr(self.trained, name) for name in groups
@@ -94,20 +92,19 @@ class ModuleNetwork(Network):
     def put(self, groups: dict[str, Any]) -> Self:
         if WHOLE in groups:
             return dataclasses.replace(self, trained=groups[WHOLE])
-        places = lambda module: [getattr(module, name) for name in groups]  # noqa: E731
+        fields = lambda module: [getattr(module, name) for name in groups]  # noqa: E731
         trained = eqx.tree_at(
-            places, self.trained, list(groups.values()), is_leaf=lambda leaf: leaf is None
+            fields, self.trained, list(groups.values()), is_leaf=lambda leaf: leaf is None
         )
         return dataclasses.replace(self, trained=trained)
 
 
 class ModuleInit(Init):
-    """Networks that `make(d, outputs, key=key)` makes: d numbers in (or the shape of an input with
-    several axes), so many numbers out.
+    """Networks returned by `make(d, outputs, key=key)`.
 
-    `make` is a class or a function of a module of yours, or a `functools.partial` of one. One
-    output is asked for by `outputs=1`. `neurons`: roughly how many hidden neurons it has, for
-    planning.
+    d is the input size, or the shape of inputs with several axes. `make` is a class or function
+    defined in an importable module, or a `functools.partial` of one. It gets `outputs=1` for a
+    single output. `neurons` is the approximate number of hidden neurons, for cost estimates.
     """
 
     make: Callable[..., Any] = eqx.field(static=True)
@@ -131,7 +128,7 @@ class ModuleInit(Init):
 
 
 class OnVectors(Network):
-    """A network of vectors on inputs with several axes, which are laid out as vectors."""
+    """A network of vectors applied to flattened inputs."""
 
     network: Network
 
@@ -152,9 +149,7 @@ class OnVectors(Network):
 def drawn_for(
     init: Init, shape: tuple[int, ...], *, outputs: int | None, key: PRNGKeyArray
 ) -> Network:
-    """A network for inputs of a shape; one that knows vectors only sees inputs with several axes
-    laid out.
-    """
+    """Draw a network for inputs of a shape; networks of vectors get flattened inputs."""
     if len(shape) == 1 or init.takes_shapes:
         return init(shape[0] if len(shape) == 1 else shape, outputs=outputs, key=key)
     return OnVectors(init(math.prod(shape), outputs=outputs, key=key))

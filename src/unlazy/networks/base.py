@@ -1,8 +1,8 @@
-"""What a model is, what a network is, and what a network may be able to do beyond predicting.
+"""Interfaces of models and networks.
 
-A network is a callable pytree with named parameter groups. Taking inputs by coordinates
-(`Rotatable`), showing its neurons (`HasNeurons`) and averaging over noise inside its neurons
-(`Smoothable`) are capabilities, asked for where they are needed.
+A network is a callable pytree with named parameter groups. Optional capabilities are coordinates in
+a basis of the inputs (`Rotatable`), access to first-layer weights (`HasNeurons`), exact averages
+over noise in the neurons (`Smoothable`), and bounds on derivatives (`SlopeBounded`).
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from unlazy.core.errors import unknown
 
-#: Of one output without an axis for it, or of several.
+#: Scores of one output, without an axis for it, or of several outputs.
 Scores = Float[Array, " n"] | Float[Array, "n o"]
 
 
 class Model(eqx.Module):
-    """What learning leads to: a callable that gives scores. Anything that predicts can be one.
+    """A fitted model: a callable that returns scores.
 
-    A trace holds models stacked over the first axis of their arrays, unless a class says by
-    `stacked` that it keeps several in a way of its own; then it overrides `at` and `scores`.
+    A trace stacks models along the first axis of their arrays. A class that stores several models
+    differently sets `stacked` to False and overrides `at` and `scores`.
     """
 
     stacked: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, x: Float[Array, "n *d"]) -> Scores:
-        """Scores of a batch."""
+        """Return the scores of a batch."""
 
     def enter(self, basis: Float[Array, "r d"]) -> Model:
-        """The same model for inputs given by their coordinates in `basis`; a model that can do so
-        more cheaply says how.
+        """Return the same model for inputs given by their coordinates in `basis`.
+
+        Models with a cheaper method override it.
         """
         return OnCoordinates(self, basis)
 
     def at(self, index: int) -> Self:
-        """Of several models, as a `Trace` holds them, one."""
+        """Return one of several models, as stored in a `Trace`."""
         stacked, rest = eqx.partition(self, eqx.is_array)
         result: Self = eqx.combine(jax.tree.map(lambda leaf: leaf[index], stacked), rest)
         return result
 
     def each(self, function: Callable[[Model], Any], count: int) -> Any:
-        """What a function gives for each of `count` models, stacked.
+        """Return the stacked values of a function of each of `count` models.
 
-        One model after the other: looking needs more memory than models.
+        Models are evaluated one by one, to limit memory.
         """
         if self.stacked:
             arrays, rest = eqx.partition(self, eqx.is_array)
@@ -63,9 +64,7 @@ class Model(eqx.Module):
     def scores(
         self, x: Float[Array, "n *d"], basis: Float[Array, "r d"] | None = None
     ) -> Float[Array, "s n ..."]:
-        """Of several models, the scores of each on inputs x, or on inputs that x gives by
-        coordinates in `basis`.
-        """
+        """Return the scores of several models on inputs x, or on x·basis."""
         arrays, rest = eqx.partition(self, eqx.is_array)
 
         def one(arrays: Any) -> Any:
@@ -77,9 +76,7 @@ class Model(eqx.Module):
 
 
 class Predictor(Model):
-    """Any function as a model: scores = function(parameters, x), such as `Predictor(lambda w, x: x
-    @ w, w)`.
-    """
+    """A model scores = function(parameters, x), such as `Predictor(lambda w, x: x @ w, w)`."""
 
     function: Callable[[Any, Array], Scores] = eqx.field(static=True)
     parameters: Any
@@ -99,13 +96,11 @@ class OnCoordinates(Model):
 
 
 class Network(Model):
-    """A model whose fields are the parameter groups that learners name; static fields are no
-    groups.
-    """
+    """A model whose fields, except static ones, are named parameter groups."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the parameter groups."""
+        """The names of the parameter groups."""
         return tuple(
             field.name
             for field in dataclasses.fields(self)
@@ -113,14 +108,14 @@ class Network(Model):
         )
 
     def get(self, groups: tuple[str, ...]) -> dict[str, Any]:
-        """The named parameter groups."""
+        """Return the named parameter groups."""
         for name in groups:
             if name not in self.groups:
                 raise unknown("parameter group", name, self.groups)
         return {name: getattr(self, name) for name in groups}
 
     def put(self, groups: dict[str, Any]) -> Self:
-        """The network with the named parameter groups replaced."""
+        """Return the network with the named parameter groups replaced."""
         result: Self = eqx.tree_at(
             lambda net: [getattr(net, name) for name in groups], self, list(groups.values())
         )
@@ -128,55 +123,52 @@ class Network(Model):
 
 
 class Rotatable(Network):
-    """A network that can be trained on coordinates in a basis of the inputs, which is the same as
-    training it on the inputs.
-    """
+    """A network that can be trained on coordinates of the inputs in a basis, with equal results."""
 
     @abstractmethod
     def enter(self, basis: Float[Array, "r d"]) -> Self:
-        """The same network for inputs given by their coordinates in `basis`."""
+        """Return the same network for inputs given by their coordinates in `basis`."""
 
     @abstractmethod
     def leave(self, basis: Float[Array, "r d"]) -> Self:
-        """Undo `enter`: the network on the input space."""
+        """Return the network on the input space (the inverse of `enter`)."""
 
 
 class HasNeurons(Network):
-    """A network whose first layer can be looked at."""
+    """A network with accessible first-layer weights."""
 
     @property
     @abstractmethod
     def first_layer(self) -> Float[Array, "*s m r"]:
-        """First-layer weights as they act on the inputs, one neuron a row: by coordinates where the
-        network has entered a basis.
-        """
+        """The first-layer weights, one row per neuron; coordinates if the network has a basis."""
 
 
 class Smoothable(Network):
-    """A network that can average over Gaussian noise inside its neurons, exactly."""
+    """A network that can average exactly over Gaussian noise in its preactivations."""
 
     @abstractmethod
     def __call__(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> Scores:
-        """Scores of a batch; `smoothing` is the standard deviation of the noise in each neuron."""
+        """Return the scores of a batch; `smoothing` is the standard deviation of the noise."""
 
 
 class SlopeBounded(Network):
-    """A network that knows how large the slopes of its score can be."""
+    """A network with bounds on the derivatives of its score."""
 
     @abstractmethod
     def max_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
-        """For each entry of these groups, a bound on the slope of the score on all inputs whose
-        entries are at most `largest`.
+        """Return a bound on the derivative of the score by each entry of these groups.
+
+        It holds for all inputs with entries of absolute value at most `largest`.
         """
 
 
 class SplitWeights(eqx.Module):
-    """First-layer weights as coordinates in a basis of the inputs plus the orthogonal rest, w =
-    inside·basis + outside.
+    """First-layer weights w = inside·basis + outside, with `outside` orthogonal to the basis.
 
-    Inputs lie in the span of the basis, so `outside` never gets a gradient; only decay moves it.
+    Inputs lie in the span of the basis, so the gradient of `outside` is zero. Only weight decay
+    changes it.
     """
 
     inside: Float[Array, "m r"]
@@ -188,34 +180,30 @@ class SplitWeights(eqx.Module):
         return cls(inside, w - inside @ basis)
 
     def join(self, basis: Float[Array, "r d"]) -> Float[Array, "m d"]:
-        """Undo the split."""
+        """Return w."""
         return self.inside @ basis + self.outside
 
 
 class Init(eqx.Module):
-    """A law of initial networks."""
+    """A distribution of initial networks."""
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """Number of hidden neurons, for planning."""
+        """The number of hidden neurons, for cost estimates."""
 
     @property
     def takes_shapes(self) -> bool:
-        """Whether its networks take inputs with several axes, such as images, as they are; else
-        these are laid out as vectors.
-        """
+        """Whether networks accept inputs with several axes, such as images, without flattening."""
         return False
 
     @abstractmethod
     def __call__(
         self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray
     ) -> Network:
-        """Draw a network for inputs of size d (or of that shape) with so many outputs; None is one
-        output without an axis for it.
-        """
+        """Draw a network for inputs of size or shape d; None is one output without an axis."""
 
 
 def axes_of(outputs: int | None) -> tuple[int, ...]:
-    """The axes that outputs add to an array."""
+    """Return the axes that outputs add to an array."""
     return () if outputs is None else (outputs,)

@@ -1,9 +1,8 @@
-"""The convolution of images that all networks share, with its gradients written out.
+"""Convolution of images with explicit gradients, for speed on CPUs.
 
-Processors are why: left to itself, XLA makes of the gradient by the filters, inside of a loop, a
-program that takes eighty times as long as the same one outside of it; and of many networks at once
-a convolution by groups, which is slow as well. Here all three are plain convolutions of arrays that
-are laid out for it, of one network after the other.
+XLA's gradient by the filters takes eighty times as long inside a loop as outside. Its batched
+version is a grouped convolution, which is slow as well. Here the convolution and both gradients are
+plain convolutions of transposed arrays, one network after the other.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from jaxtyping import Array, Float
 def convolution(
     x: Float[Array, "n h w i"], kernel: Float[Array, "s s i o"], stride: int = 1
 ) -> Float[Array, "n _ _ o"]:
-    """Every `stride`-th pixel of the convolution, with zeros beyond the edge; of an even side one
-    more after than before.
+    """Return every `stride`-th pixel of the convolution, with zero padding.
+
+    Filters of even side get one more pixel of padding after than before.
     """
     if kernel.shape[0] == 1:
         return x[:, ::stride, ::stride] @ kernel[0, 0]
@@ -29,7 +29,7 @@ def convolution(
 
 
 def _edges(side: int) -> tuple[int, int]:
-    """Pixels that a filter sees before and after its own."""
+    """Return the padding before and after."""
     return (side - 1) // 2, side - 1 - (side - 1) // 2
 
 
@@ -40,8 +40,11 @@ def _plain(x: Array, kernel: Array, stride: int, edges: tuple[int, int]) -> Arra
 
 
 def _gradients(x: Array, kernel: Array, slope: Array, stride: int) -> tuple[Array, Array]:
-    """By the images: the slopes, at the pixels where they belong, convolved with the turned filter.
-    By the filter: the images convolved with the slopes, with images in the place of channels."""
+    """Return the gradients by images and filters.
+
+    By images: the output gradients at their pixels, convolved with the flipped filter. By filters:
+    the images convolved with the output gradients, with images and channels exchanged.
+    """
     before, after = _edges(kernel.shape[0])
     _, height, width, _ = x.shape
     gaps = [
@@ -53,8 +56,8 @@ def _gradients(x: Array, kernel: Array, slope: Array, stride: int) -> tuple[Arra
         if stride == 1
         else jax.lax.pad(slope, jnp.zeros((), slope.dtype), [(0, 0, 0), *gaps, (0, 0, 0)])
     )
-    turned = jnp.swapaxes(kernel[::-1, ::-1], 2, 3)
-    by_images = _plain(spread, turned, 1, (after, before))
+    flipped = jnp.swapaxes(kernel[::-1, ::-1], 2, 3)
+    by_images = _plain(spread, flipped, 1, (after, before))
     by_filter = _plain(
         x.transpose(3, 1, 2, 0), spread.transpose(1, 2, 0, 3), 1, (before, after)
     ).transpose(1, 2, 0, 3)
@@ -63,7 +66,7 @@ def _gradients(x: Array, kernel: Array, slope: Array, stride: int) -> tuple[Arra
 
 @functools.cache
 def _one_by_one(stride: int) -> Any:
-    """The convolution with its gradients; of many networks, of one after the other."""
+    """Return the convolution with its gradients, sequential under `vmap`."""
     forward = jax.custom_batching.sequential_vmap(
         lambda x, kernel: _plain(x, kernel, stride, _edges(kernel.shape[0]))
     )

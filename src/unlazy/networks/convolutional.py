@@ -1,4 +1,4 @@
-"""Plain convolutional networks on images: convolutions with pooling, and a linear head.
+"""Convolutional networks with pooling and a linear head.
 
 h_0 = x,   h_l = pool(σ(F_l ∗ h_{l−1} + b_l)),   f(x) = ⟨a, h_L⟩ + c
 """
@@ -20,10 +20,10 @@ from unlazy.networks.convolution import convolution
 
 
 class Convolutional(Network):
-    """Images of shape (height, width, channels). Groups: filters, biases, a, c.
+    """A convolutional network on images of shape (height, width, channels).
 
-    A filter sees `side` × `side` pixels, with zeros beyond the edge; `pool` × `pool` pixels are
-    averaged after each layer.
+    Filters of `side` × `side` pixels use zero padding. Squares of `pool` × `pool` pixels are
+    averaged after each layer. Groups: filters, biases, a, c.
     """
 
     filters: tuple[Float[Array, "_ _ _"], ...]  # by pixel, channel in, channel out
@@ -34,12 +34,8 @@ class Convolutional(Network):
     activation: str = eqx.field(static=True)
 
     def hidden(self, x: Float[Array, "n h w i"]) -> Float[Array, "n f"]:
-        """What the last layer gives, as vectors: the features on which the head is linear."""
-        require(
-            x.ndim == 4,
-            "A convolutional network takes images of shape (height, width, channels), but "
-            f"inputs have the shape {x.shape[1:]}.",
-        )
+        """Return the flattened outputs of the last layer, the features of the linear head."""
+        _require_image(x.shape[1:])
         for kernel, bias in zip(self.filters, self.biases, strict=True):
             z = _convolved(x, kernel) + bias[None, None, None, :]
             x = _pooled(activation_of(self.activation)(z, None), self.pool)
@@ -50,24 +46,21 @@ class Convolutional(Network):
 
 
 def _require_image(shape: int | tuple[int, ...]) -> None:
-    fits = isinstance(shape, tuple) and len(shape) == 3
     require(
-        fits,
-        "A convolutional network takes images of shape (height, width, channels), but inputs "
-        f"have the shape {shape}.",
+        isinstance(shape, tuple) and len(shape) == 3,
+        f"A convolutional network needs inputs of shape (height, width, channels), got {shape}.",
     )
 
 
 def _convolved(
     x: Float[Array, "n h w i"], kernel: Float[Array, "s i o"]
 ) -> Float[Array, "n h w o"]:
-    """The images with a filter that is kept as a list of pixels."""
     side = math.isqrt(len(kernel))
     return convolution(x, kernel.reshape(side, side, *kernel.shape[1:]))
 
 
 def _pooled(x: Float[Array, "n h w i"], pool: int) -> Float[Array, "n h//{pool} w//{pool} i"]:
-    """Means over squares; rows and columns that fill no square are left out."""
+    """Return means over squares; incomplete squares are dropped."""
     n, height, width, channels = x.shape
     rows, columns = height // pool, width // pool
     return jnp.mean(
@@ -77,8 +70,9 @@ def _pooled(x: Float[Array, "n h w i"], pool: int) -> Float[Array, "n h//{pool} 
 
 
 class ConvolutionalInit(Init):
-    """A layer for each entry of `channels`: F ~ N(0, 2/(side²·channels in)), b = 0; a ~ N(0,
-    a_scale²/f) on f features, c = 0.
+    """`Convolutional` with one layer per entry of `channels`.
+
+    F ~ N(0, 2/(side²·channels in)), b = 0, a ~ N(0, a_scale²/f) for f features, c = 0.
     """
 
     channels: tuple[int, ...] = eqx.field(static=True, default=(16, 32))
@@ -91,24 +85,24 @@ class ConvolutionalInit(Init):
         activation_of(self.activation)
         require(
             bool(self.channels) and min(self.channels) > 0,
-            f"channels are one or more positive numbers, but are {self.channels}.",
+            f"channels must be one or more positive integers, got {self.channels}.",
         )
         require(
             self.side > 0 and self.pool > 0,
-            f"side and pool must be positive, but are {self.side} and {self.pool}.",
+            f"side and pool must be positive, got {self.side} and {self.pool}.",
         )
         require(
             0 <= self.a_scale < math.inf,
-            f"a_scale must be a finite number ≥ 0, but is {self.a_scale}.",
+            f"a_scale must be finite and ≥ 0, got {self.a_scale}.",
         )
 
     @property
     def width(self) -> int:
-        """Multiply-adds per number of an input over all layers; images shrink on the way."""
+        """The multiply-adds per entry of an input over all layers, for cost estimates."""
         ins = (1, *self.channels)
         return sum(
-            self.side**2 * i * o // self.pool ** (2 * place) or 1
-            for place, (i, o) in enumerate(zip(ins, self.channels, strict=False))
+            self.side**2 * i * o // self.pool ** (2 * layer) or 1
+            for layer, (i, o) in enumerate(zip(ins, self.channels, strict=False))
         )
 
     @property
@@ -133,8 +127,8 @@ class ConvolutionalInit(Init):
         features = height * width * ins[-1]
         require(
             features > 0,
-            f"Nothing is left of images of {d[0]} × {d[1]} pixels after {len(self.channels)} "
-            f"times pooling by {self.pool}.",
+            f"Images of {d[0]} × {d[1]} pixels are too small for {len(self.channels)} poolings "
+            f"by {self.pool}.",
         )
         a = self.a_scale / math.sqrt(features) * normal(keys[0], (features, *axes_of(outputs)))
         biases = tuple(jnp.zeros(o) for o in self.channels)

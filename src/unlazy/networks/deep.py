@@ -1,4 +1,4 @@
-"""Fully connected networks with several hidden layers of one width."""
+"""Fully connected networks with several hidden layers of equal width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unlazy.core.activations import activation_of
 from unlazy.core.errors import require
 from unlazy.core.random import normal
 from unlazy.networks.base import HasNeurons, Init, Scores, axes_of
-from unlazy.networks.inits import require_law
+from unlazy.networks.inits import require_gaussian_init
 
 
 class DeepNetwork(HasNeurons):
@@ -35,7 +35,7 @@ class DeepNetwork(HasNeurons):
         return self.w
 
     def hidden(self, x: Float[Array, "n d"]) -> Float[Array, "n m"]:
-        """Outputs of the last hidden layer, on which the score is linear."""
+        """Return the outputs of the last hidden layer, the features of the linear output."""
         activate = activation_of(self.activation)
         h = activate(x @ self.w.T + self.b[None, :])
         for layer in range(len(self.v)):
@@ -64,10 +64,10 @@ class DeepInit(Init):
         scales = {
             name: getattr(self, name) for name in ("w_scale", "b_scale", "v_scale", "a_scale")
         }
-        require_law(self.m, self.activation, **scales)
+        require_gaussian_init(self.m, self.activation, **scales)
         require(
             isinstance(self.depth, int) and self.depth > 0,
-            f"depth must be a positive number of hidden layers, but is {self.depth!r}.",
+            f"depth must be a positive integer, got {self.depth!r}.",
         )
 
     @property

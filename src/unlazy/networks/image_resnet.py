@@ -1,11 +1,10 @@
 """ResNet(m): the residual network of 18 layers on small images, with m filters in its first block.
 
-A first convolution of 3 × 3 pixels to m channels; four stages of two blocks each with m, 2m, 4m and
-8m channels, of which the last three halve height and width; the mean over all pixels; a linear
-head. A block is x + N(F₂ ∗ relu(N(F₁ ∗ x))), followed by a ReLU; where the size changes, x passes
-through a convolution of one pixel. N is a normalisation over groups of channels of one image, with
-learned scales and offsets: it knows no batch, so that a model is a function of its inputs and
-weights alone.
+Layers: a 3 × 3 convolution to m channels; four stages of two blocks with m, 2m, 4m and 8m channels,
+of which the last three halve height and width; the mean over pixels; a linear head. A block is
+relu(x + N(F₂ ∗ relu(N(F₁ ∗ x)))). If the size changes, x passes through a 1 × 1 convolution. N is
+group normalization with learned scales and offsets. Unlike batch normalization, it does not depend
+on the other inputs of a batch.
 
 Reference: He et al., Deep residual learning for image recognition, 2016; shi2022, Appendix E.4.1,
 for ResNet(m).
@@ -26,18 +25,15 @@ from unlazy.core.random import normal
 from unlazy.networks.base import Init, Network, Scores, axes_of
 from unlazy.networks.convolution import convolution
 
-#: Channels of the stages as multiples of m, and blocks in each.
+#: Channels per stage as multiples of m, and blocks per stage.
 STAGES, BLOCKS = (1, 2, 4, 8), 2
-#: At most so many groups of channels are normalised by themselves.
+#: Maximum number of groups in group normalization.
 MAX_GROUPS = 4
 _ROUNDING = 1e-5
 
 
 class BlockFilters(NamedTuple):
-    """The convolutions of a block: by height, width, channels in, channels out.
-
-    `skip` is there where the size changes.
-    """
+    """The convolutions of a block; `skip` is None unless the size changes."""
 
     first: Float[Array, "3 3 i o"]
     second: Float[Array, "3 3 o o"]
@@ -45,15 +41,16 @@ class BlockFilters(NamedTuple):
 
 
 class Affine(NamedTuple):
-    """Scale and offset of each channel after a normalisation."""
+    """Scale and offset per channel after a normalization."""
 
     scale: Float[Array, " o"]
     offset: Float[Array, " o"]
 
 
 class ImageResNet(Network):
-    """Groups: stem (the first convolution), filters (those of all blocks), norms (scales and
-    offsets), a, c (the head).
+    """ResNet(m).
+
+    Groups: stem (first convolution), filters (all blocks), norms (scales and offsets), a, c (head).
     """
 
     stem: Float[Array, "3 3 i m"]
@@ -64,16 +61,15 @@ class ImageResNet(Network):
     groups_of_channels: int = eqx.field(static=True)
 
     def hidden(self, x: Float[Array, "n h w i"]) -> Float[Array, "n f"]:
-        """What the head sees: means over pixels."""
+        """Return the means over pixels, the features of the linear head."""
         require(
             x.ndim == 4,
-            "ResNet(m) takes images of shape (height, width, channels), but inputs have the "
-            f"shape {x.shape[1:]}.",
+            f"ResNet(m) needs inputs of shape (height, width, channels), got {x.shape[1:]}.",
         )
         norms = iter(self.norms)
 
         def convolved(x: Array, kernel: Array, stride: int = 1) -> Array:
-            return self._normalised(convolution(x, kernel, stride), next(norms))
+            return self._normalized(convolution(x, kernel, stride), next(norms))
 
         x = jax.nn.relu(convolved(x, self.stem))
         for block in self.filters:
@@ -83,16 +79,15 @@ class ImageResNet(Network):
             x = jax.nn.relu(inner + (x if block.skip is None else convolved(x, block.skip, stride)))
         return jnp.mean(x, axis=(1, 2))
 
-    def _normalised(self, x: Float[Array, "n h w o"], affine: Affine) -> Float[Array, "n h w o"]:
-        # First over pixels, then over the channels of a group: the other way round takes four times
-        # as long.
+    def _normalized(self, x: Float[Array, "n h w o"], affine: Affine) -> Float[Array, "n h w o"]:
+        # First over pixels, then over channels: the reverse order takes four times as long.
         mean = self._over_groups(jnp.mean(x, axis=(1, 2)))
         variance = self._over_groups(jnp.mean(jnp.square(x - mean[:, None, None]), axis=(1, 2)))
         scale = affine.scale[None, :] * jax.lax.rsqrt(variance + _ROUNDING)
         return x * scale[:, None, None] + (affine.offset[None, :] - mean * scale)[:, None, None]
 
     def _over_groups(self, values: Float[Array, "n o"]) -> Float[Array, "n o"]:
-        """Of each channel the mean over its group."""
+        """Return the mean over the group of each channel."""
         n, channels = values.shape
         size = channels // self.groups_of_channels
         return jnp.repeat(
@@ -104,13 +99,12 @@ class ImageResNet(Network):
 
 
 class ImageResNetInit(Init):
-    """ResNet(m): filters ~ N(0, 2/numbers in), scales 1, offsets 0, a ~ N(0, 1/f) on f features, c
-    = 0.
+    """ResNet(m) with filters ~ N(0, 2/fan-in), scales 1, offsets 0, a ~ N(0, 1/f) for f features,
+    and c = 0.
 
-    Channels are normalised in as many groups as divide m, at most four.
+    The number of groups in group normalization is the largest divisor of m up to four.
 
-    Deviation: groups of channels are normalised instead of batches, and nothing is known of how the
-    paper's network starts.
+    Deviation: group instead of batch normalization; the paper does not state the initialization.
     """
 
     m: int = eqx.field(static=True)
@@ -118,14 +112,12 @@ class ImageResNetInit(Init):
     def __check_init__(self) -> None:
         require(
             isinstance(self.m, int) and self.m > 0,
-            f"m must be a positive number of filters, but is {self.m!r}.",
+            f"m must be a positive integer, got {self.m!r}.",
         )
 
     @property
     def width(self) -> int:
-        """Multiply-adds for each number of a coloured input, times three for the gradients of all
-        layers: a stage costs what others do.
-        """
+        """The multiply-adds per entry of a color image and pass, for cost estimates."""
         return 9 * self.m + 4 * 4 * 9 * self.m**2
 
     @property
@@ -136,10 +128,7 @@ class ImageResNetInit(Init):
         self, d: int | tuple[int, ...], *, outputs: int | None = None, key: PRNGKeyArray
     ) -> ImageResNet:
         if not isinstance(d, tuple) or len(d) != 3:
-            raise BadInput(
-                "ResNet(m) takes images of shape (height, width, channels), but inputs have the "
-                f"shape {d}."
-            )
+            raise BadInput(f"ResNet(m) needs inputs of shape (height, width, channels), got {d}.")
         keys = iter(jax.random.split(key, 3 * len(STAGES) * BLOCKS + 2))
 
         def drawn(side: int, i: int, o: int) -> Float[Array, "s s i o"]:

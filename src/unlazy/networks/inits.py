@@ -1,4 +1,4 @@
-"""Laws of initial networks."""
+"""Weight initializations."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ from unlazy.networks.residual import ThreeLayer, ThreeLayerResNet
 from unlazy.networks.two_layer import TwoLayer
 
 
-def require_law(m: int, activation: str, **scales: float) -> None:
-    """Raise `BadInput` unless these are a width, an activation and standard deviations of a
-    network.
-    """
+def require_gaussian_init(m: int, activation: str, **scales: float) -> None:
+    """Raise `BadInput` unless width, activation and standard deviations are valid."""
     activation_of(activation)
     require_whole("m", m, "neurons")
     for name, value in scales.items():
         require(
             0 <= value < math.inf,
-            f"{name} is a standard deviation and must be a finite number ≥ 0, but is {value}.",
+            f"{name} (a standard deviation) must be finite and ≥ 0, got {value}.",
         )
 
 
 class AntisymmetricInit(Init):
-    """2m neurons in mirrored pairs, so that the initial network is exactly zero.
+    """2m neurons in antisymmetric pairs, so that the initial network is exactly zero.
 
-    w_i ~ N(0, w_scale²·I), b_i ~ N(0, b_scale²), a_i ~ N(0, a_scale²) for i ≤ m; then w_{m+i} =
-    w_i, b_{m+i} = b_i, a_{m+i} = −a_i.
+    w_i ~ N(0, w_scale²·I), b_i ~ N(0, b_scale²), a_i ~ N(0, a_scale²) for i ≤ m, and w_{m+i} = w_i,
+    b_{m+i} = b_i, a_{m+i} = −a_i.
 
     Reference: shi2022, Section 3.1.
     """
@@ -50,7 +48,7 @@ class AntisymmetricInit(Init):
     activation: str = eqx.field(static=True, default="truncated_relu", kw_only=True)
 
     def __check_init__(self) -> None:
-        require_law(
+        require_gaussian_init(
             self.m,
             self.activation,
             w_scale=self.w_scale,
@@ -77,12 +75,12 @@ class AntisymmetricInit(Init):
 
 
 class TernaryInit(Init):
-    """Pairs of neurons with weights −1, 0 or 1, equally likely: `neurons` in all, `relu6`.
+    """Pairs of neurons with weights uniform in {−1, 0, 1} and activation `relu6`.
 
-    w_i uniform in {−1, 0, 1}^d, b_i = 1/(8k), a_i uniform in [−d/k, d/k] for the first half; then
-    w_{q+i} = w_i, b_{q+i} = b_i, a_{q+i} = −a_i, so that the initial network is exactly zero.
-    `printed`: w_{q+i} = −w_i and b_{q+i} = −b_i, as the paper prints it; then a pair gives
-    a_i·[σ(h) − σ(−h)], which is not zero.
+    There are `neurons` = 2q in total. For i ≤ q, w_i is uniform in {−1, 0, 1}^d, b_i = 1/(8k) and
+    a_i is uniform in [−d/k, d/k]. Then w_{q+i} = w_i, b_{q+i} = b_i and a_{q+i} = −a_i, so that the
+    initial network is exactly zero. `printed` sets w_{q+i} = −w_i and b_{q+i} = −b_i as printed in
+    the paper. Then a pair has the output a_i·[σ(h) − σ(−h)], which is not zero.
 
     Reference: daniely2020, Section 2.
     """
@@ -94,8 +92,7 @@ class TernaryInit(Init):
     def __check_init__(self) -> None:
         require(
             isinstance(self.neurons, int) and self.neurons > 0 and self.neurons % 2 == 0,
-            "Neurons come in pairs: their number must be even and positive, but is "
-            f"{self.neurons!r}.",
+            f"neurons must be even and positive, got {self.neurons!r}.",
         )
         require_whole("k", self.k, "bits")
 
@@ -108,7 +105,7 @@ class TernaryInit(Init):
         half, ends, number = self.neurons // 2, axes_of(outputs), jnp.result_type(float)
         require(
             self.k <= d,
-            f"A parity of k={self.k} bits needs inputs of at least as many, but they have {d}.",
+            f"k must be at most the input dimension {d}, got {self.k}.",
         )
         w = jax.random.randint(key_w, (half, d), -1, 2).astype(number)
         b = jnp.full(half, 1 / (8 * self.k), number)
@@ -117,10 +114,10 @@ class TernaryInit(Init):
             / self.k
             * jax.random.uniform(key_a, (half, *ends), jnp.float32, -1.0, 1.0).astype(number)
         )
-        side = -1.0 if self.printed else 1.0
+        sign = -1.0 if self.printed else 1.0
         return TwoLayer(
-            jnp.concatenate([w, side * w]),
-            jnp.concatenate([b, side * b]),
+            jnp.concatenate([w, sign * w]),
+            jnp.concatenate([b, sign * b]),
             jnp.concatenate([a, -a]),
             jnp.zeros(ends, number),
             "relu6",
@@ -128,8 +125,8 @@ class TernaryInit(Init):
 
 
 class PlainInit(Init):
-    """`TwoLayer` with m neurons: w ~ N(0, w_scale²), b ~ N(0, b_scale²), a ~ N(0, a_scale²), c =
-    0.
+    """`TwoLayer` with m neurons, w ~ N(0, w_scale²), b ~ N(0, b_scale²), a ~ N(0, a_scale²), and
+    c = 0.
     """
 
     m: int = eqx.field(static=True, kw_only=True)
@@ -140,7 +137,7 @@ class PlainInit(Init):
 
     def __check_init__(self) -> None:
         scales = {"w_scale": self.w_scale, "b_scale": self.b_scale, "a_scale": self.a_scale}
-        require_law(self.m, self.activation, **scales)
+        require_gaussian_init(self.m, self.activation, **scales)
 
     @property
     def width(self) -> int:
@@ -161,11 +158,11 @@ class PlainInit(Init):
 class SphereInit(Init):
     """p neurons uniform on the sphere of radius θ, with second-layer weights ±‖w‖/p.
 
-    With `bias` the sphere has one dimension more, and the last coordinate is the neuron's bias: an
-    input with a constant coordinate 1.
+    With `bias` the sphere has one more dimension, and the last coordinate is the neuron's bias, as
+    for inputs with a constant coordinate 1.
 
-    Deviation: Theorem 3.1 prints the radius θ/√p, Lemma C.1 and Section 2.2 the radius θ, which
-    fits the mean-field scaling and is used.
+    Deviation: Theorem 3.1 prints the radius θ/√p, Lemma C.1 and Section 2.2 the radius θ. We use θ,
+    which agrees with the mean-field scaling.
     """
 
     p: int = eqx.field(static=True, kw_only=True)
@@ -174,9 +171,7 @@ class SphereInit(Init):
 
     def __check_init__(self) -> None:
         require_whole("p", self.p, "neurons")
-        require(
-            0 < self.radius < math.inf, f"radius must be a finite number > 0, but is {self.radius}."
-        )
+        require(0 < self.radius < math.inf, f"radius must be finite and > 0, got {self.radius}.")
 
     @property
     def width(self) -> int:
@@ -201,8 +196,8 @@ class ResNetInit(Init):
 
     Standard deviations are w_scale (W), b_scale (b₁), v_scale (V or U), e_scale (b₂) and a_scale
     (A). The paper's theorem has a_scale = 1/√m, w_scale = b_scale = σ_w and v_scale = e_scale =
-    σ_v/√m; its experiments have 1/√m everywhere. Without `skip` it is the fully connected
-    `ThreeLayer`, in which U is m × m.
+    σ_v/√m; its experiments have 1/√m everywhere. Without `skip` the network is the fully connected
+    `ThreeLayer` with U of shape m × m.
     """
 
     m: int = eqx.field(static=True, kw_only=True)
@@ -220,10 +215,10 @@ class ResNetInit(Init):
             name: getattr(self, name)
             for name in ("w_scale", "b_scale", "v_scale", "e_scale", "a_scale")
         }
-        require_law(self.m, self.activation, **scales)
+        require_gaussian_init(self.m, self.activation, **scales)
         require(
             self.skip or not self.bottleneck,
-            "Without the skip there is no base signal for a bottleneck: set bottleneck=False.",
+            "skip=False requires bottleneck=False.",
         )
 
     @property
@@ -248,8 +243,8 @@ class ResNetInit(Init):
 
 
 class SignedInit(Init):
-    """`TwoLayer` without biases: w ~ N(0, w_scale²), and a = ±1/√m with as many of each sign, which
-    is not meant to be trained.
+    """`TwoLayer` without biases, w ~ N(0, w_scale²), and fixed a = ±1/√m with equally many of each
+    sign.
 
     Reference: allenzhu2019, Section 8.2.
     """
@@ -258,10 +253,10 @@ class SignedInit(Init):
     w_scale: float = eqx.field(converter=float, kw_only=True)
 
     def __check_init__(self) -> None:
-        require_law(self.m, "relu", w_scale=self.w_scale)
+        require_gaussian_init(self.m, "relu", w_scale=self.w_scale)
         require(
             self.m % 2 == 0,
-            f"Half of the m neurons have each sign: m must be even, but is {self.m}.",
+            f"m must be even, got {self.m}.",
         )
 
     @property
@@ -269,7 +264,7 @@ class SignedInit(Init):
         return self.m
 
     def __call__(self, d: Any, *, outputs: int | None = None, key: PRNGKeyArray) -> TwoLayer:
-        require(outputs is None, "A network of signs has one output.")
+        require(outputs is None, "SignedInit supports exactly one output.")
         w = self.w_scale * normal(key, (self.m, d))
         a = jnp.where(jnp.arange(self.m) < self.m // 2, 1.0, -1.0).astype(w.dtype) / math.sqrt(
             self.m
@@ -278,7 +273,7 @@ class SignedInit(Init):
 
 
 class TangentInit(Init):
-    """The tangent model of a network drawn from `of`, at displacement zero."""
+    """The linearization of a network drawn from `of`, at displacement zero."""
 
     of: Init
 
@@ -290,5 +285,5 @@ class TangentInit(Init):
         base = self.of(d, outputs=outputs, key=key)
         if not isinstance(base, TwoLayer | ThreeLayerResNet):
             name = type(base).__name__
-            raise BadInput(f"Tangent models are made of dense networks, not of {name}.")
+            raise BadInput(f"TangentInit supports two- and three-layer networks, got {name}.")
         return Linearized(base, jax.tree.map(jnp.zeros_like, base))

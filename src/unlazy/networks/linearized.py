@@ -1,4 +1,4 @@
-"""The tangent model of a network."""
+"""Linearized networks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from unlazy.networks.two_layer import TwoLayer
 
 
 class Linearized(Rotatable, HasNeurons, Smoothable):
-    """First-order Taylor model of a network in its parameters: f(x) = g₀(x) + ⟨∇g₀(x), delta⟩. Only
-    `delta` is trained.
+    """A network linearized in its parameters, f(x) = g₀(x) + ⟨∇g₀(x), delta⟩.
 
-    Its features ∇g₀(x) are fixed at `base`: this is the finite-width tangent model, whose kernel is
-    the NTK of `base`.
+    Only `delta` is trained. The features ∇g₀(x) are fixed at `base`, and their kernel is the
+    finite-width NTK of `base`.
     """
 
     base: TwoLayer | ThreeLayerResNet
@@ -26,10 +25,10 @@ class Linearized(Rotatable, HasNeurons, Smoothable):
     def __call__(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> Scores:
-        """Scores of a batch, by one forward-mode derivative."""
+        """Return the scores of a batch, by one forward-mode derivative."""
         base = jax.lax.stop_gradient(self.base)
-        value, slope = jax.jvp(lambda net: net(x, smoothing=smoothing), (base,), (self.delta,))
-        result: Scores = value + slope
+        value, change = jax.jvp(lambda net: net(x, smoothing=smoothing), (base,), (self.delta,))
+        result: Scores = value + change
         return result
 
     def enter(self, basis: Float[Array, "r d"]) -> Linearized:
@@ -46,10 +45,10 @@ class Linearized(Rotatable, HasNeurons, Smoothable):
         return self.delta.get(groups)
 
     def put(self, groups: dict[str, Any]) -> Linearized:
-        """The tangent model with parts of the displacement replaced."""
+        """Return the linearized network with parts of `delta` replaced."""
         return Linearized(self.base, self.delta.put(groups))
 
     @property
     def first_layer(self) -> Float[Array, "*s m r"]:
-        """The neurons that make the features: those of `base`, which never move."""
+        """The first-layer weights of `base`, which are not trained."""
         return self.base.first_layer

@@ -1,4 +1,4 @@
-"""The three-layer residual network, and the fully connected one beside it.
+"""The three-layer residual network and its fully connected counterpart.
 
 Reference: allenzhu2019, Eq. (2.1), and Section 6 for U = VA.
 """
@@ -11,8 +11,7 @@ from jaxtyping import Array, Float
 from unlazy.core.activations import activation_of
 from unlazy.networks.base import HasNeurons, Rotatable, Scores, Smoothable, SplitWeights
 
-#: Parameter groups of `ThreeLayerResNet`: the hidden layers, which the paper's theorem trains, and
-#: all.
+#: Parameter groups of `ThreeLayerResNet`: hidden layers (trained in the paper's theorem), and all.
 HIDDEN = ("w", "b", "v", "e")
 ALL = (*HIDDEN, "a")
 
@@ -21,10 +20,9 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
     """out(x) = A·(h₁ + h₂) with h₁ = σ(W·x + b₁) and h₂ = σ(U·h₁ + b₂).
 
     `w` = W, `b` = b₁, `e` = b₂, `a` = Aᵀ, of shape (m,) or, with o outputs, (m, o). With
-    `bottleneck`, U = V·A: then `v` = V has one column for each output and h₂ = σ(V·out₁ + b₂) sees
-    only the base signal out₁ = A·h₁, as in the paper's theorem. Without, `v` = U is m × m. Groups:
-    w, b, v, e (the hidden layers, `HIDDEN`) and a (`ALL`). `smoothing` is applied in both hidden
-    layers.
+    `bottleneck`, U = V·A as in the paper's theorem. Then `v` = V has one column per output, and
+    h₂ = σ(V·out₁ + b₂) depends only on the base signal out₁ = A·h₁. Otherwise `v` = U is m × m.
+    Groups: w, b, v, e (`HIDDEN`) and a (`ALL`). `smoothing` applies to both hidden layers.
     """
 
     w: Float[Array, "m d"] | SplitWeights
@@ -42,7 +40,7 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
     def layers(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> tuple[Float[Array, "n m"], Float[Array, "n m"]]:
-        """h₁ and h₂."""
+        """Return h₁ and h₂."""
         activate = activation_of(self.activation)
         first = activate(x @ self.first_layer.T + self.b[None, :], smoothing)
         skipped = (first @ self.a).reshape(len(x), -1) if self.bottleneck else first
@@ -51,7 +49,7 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
     def hidden(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> Float[Array, "n m"]:
-        """h₁ + h₂: the features on which the last layer is linear."""
+        """Return h₁ + h₂, the features of the linear last layer."""
         first, second = self.layers(x, smoothing=smoothing)
         return first + second
 
@@ -70,12 +68,13 @@ class ThreeLayerResNet(Rotatable, HasNeurons, Smoothable):
 
 
 class ThreeLayer(ThreeLayerResNet):
-    """The fully connected network out(x) = A·h₂, h₂ = σ(U·h₁ + b₂), h₁ = σ(W·x + b₁): the same
-    groups, without the skip.
+    """The fully connected network out(x) = A·h₂, h₂ = σ(U·h₁ + b₂), h₁ = σ(W·x + b₁).
+
+    Groups as in `ThreeLayerResNet`.
     """
 
     def hidden(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> Float[Array, "n m"]:
-        """h₂: the features on which the last layer is linear."""
+        """Return h₂, the features of the linear last layer."""
         return self.layers(x, smoothing=smoothing)[1]

@@ -1,5 +1,4 @@
-"""A network whose output is scaled: from rich training (small scale) to lazy training (large scale)
-with everything else the same.
+"""Networks with scaled output: feature learning for a small scale, lazy training for a large one.
 
 Reference: Chizat, Oyallon and Bach, On lazy training in differentiable programming, 2019.
 """
@@ -20,11 +19,10 @@ from unlazy.networks.two_layer import TwoLayer
 
 
 class ScaledTwoLayer(TwoLayer):
-    """α·(g(x) − g₀(x)) with g the two-layer network and g₀ what it was at the start: `scale` = α.
-    Zero at the start for every α.
+    """α·(g(x) − g₀(x)) with a two-layer network g and its initialization g₀; `scale` = α.
 
-    With step sizes divided by α² the function moves equally fast at first, and the larger α, the
-    less the weights move.
+    It is zero at initialization. With learning rates divided by α², the initial speed of the
+    function does not depend on α, and the weights move less for larger α.
     """
 
     start: TwoLayer = eqx.field(kw_only=True)
@@ -40,7 +38,7 @@ class ScaledTwoLayer(TwoLayer):
 
     @property
     def unscaled(self) -> TwoLayer:
-        """g."""
+        """The network g."""
         return TwoLayer(self.w, self.b, self.a, self.c, self.activation)
 
 
@@ -51,7 +49,7 @@ class ScaledInit(Init):
     scale: float = eqx.field(converter=float)
 
     def __check_init__(self) -> None:
-        require(self.scale > 0, f"scale must be positive, but is {self.scale}.")
+        require(self.scale > 0, f"scale must be positive, got {self.scale}.")
 
     @property
     def width(self) -> int:

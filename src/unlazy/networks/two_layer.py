@@ -19,7 +19,7 @@ from unlazy.networks.base import (
     SplitWeights,
 )
 
-#: Activations whose values and slopes lie in [−1, 1].
+#: Activations with values and derivatives in [−1, 1].
 BOUNDED = ("truncated_relu", "hard_tanh", "tanh")
 
 
@@ -42,7 +42,7 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
     def hidden(
         self, x: Float[Array, "n d"], *, smoothing: float | Float[Array, ""] | None = None
     ) -> Float[Array, "n m"]:
-        """Outputs of the hidden neurons: the features on which the second layer is linear."""
+        """Return the outputs of the hidden neurons, the features of the linear second layer."""
         return activation_of(self.activation)(x @ self.first_layer.T + self.b[None, :], smoothing)
 
     def __call__(
@@ -59,17 +59,17 @@ class TwoLayer(Rotatable, HasNeurons, Smoothable, SlopeBounded):
         return self.put({"w": self.w.join(basis)})
 
     def max_slopes(self, groups: tuple[str, ...], largest: Float[Array, ""]) -> dict[str, Any]:
-        """|a_i|·largest in w, |a_i| in b, and 1 in a and c; weights outside of the span of the
-        inputs have slope zero.
+        """Return |a_i|·largest for w, |a_i| for b, and 1 for a and c.
+
+        The derivative by weights outside the span of the inputs is zero.
         """
         require(
             self.activation in BOUNDED,
-            f"Slopes are bounded for the activations {', '.join(BOUNDED)}, not for "
-            f"{self.activation}.",
+            f"Statistical queries need the activation {', '.join(BOUNDED)}, got {self.activation}.",
         )
         require(
             self.a.ndim == 1,
-            f"Slopes are bounded for one output, but there are {self.a.shape[-1]}.",
+            f"Statistical queries need one output, got {self.a.shape[-1]}.",
         )
         size = jnp.abs(self.a)
         w: Any = jnp.broadcast_to(size[:, None] * largest, self.first_layer.shape)

@@ -1,6 +1,4 @@
-"""Kernel ridge regression on more points than a Gram matrix can hold: preconditioned conjugate
-gradients that compute the kernel anew.
-"""
+"""Kernel ridge regression without a stored Gram matrix, by preconditioned conjugate gradients."""
 
 from __future__ import annotations
 
@@ -18,24 +16,21 @@ from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
 from unlazy.solvers.exact import Matrix, Solution, Targets, points_and_targets
 
-#: Rows and columns of a block of the kernel, which is used and thrown away.
+#: Rows and columns per block of the kernel.
 BLOCK = 1024
-#: Iterations in which the residual must halve, or single precision is given up.
-STALLED = 20
+#: Iterations in which the residual must halve in single precision.
+STALL_ITERATIONS = 20
 
 
 def default_rank(n: int) -> int:
-    """Number of points of the preconditioner: 5·√n, at most n."""
+    """Return the number of points of the preconditioner, min(n, 5·√n)."""
     return min(n, max(1, int(5 * n**0.5)))
 
 
 def product(
     kernel: Kernel, x: Matrix, V: Float[np.ndarray, "n o"], *, block: int = BLOCK
 ) -> Float[np.ndarray, "n o"]:
-    """K·V for the Gram matrix K of x, from half of its blocks, none of which is stored.
-
-    In the precision of `x`.
-    """
+    """Return K·V for the Gram matrix K of x, in the precision of x, without storing K."""
     n = len(x)
     block = min(block, n)
     pad = ((0, -n % block), (0, 0))
@@ -52,7 +47,7 @@ def product(
             return np.asarray(first), np.asarray(second)
 
     pairs = [(i, j) for i in range(len(points)) for j in range(i, len(points))]
-    # Added in the order of the pairs: the same sum whichever thread is first.
+    # Added in the order of the pairs, so that the sum does not depend on the threads.
     for (i, j), (first, second) in zip(pairs, in_threads(work, pairs), strict=True):
         result[i] += first
         if second is not None:
@@ -72,11 +67,10 @@ def _diagonal_product(kernel: Kernel, x: Any, of_x: Any) -> Any:
 
 
 class Nystroem:
-    """The preconditioner P⁻¹ = I + U·diag((s_k + λ)/(s + λ) − 1)·Uᵀ, where U·diag(s)·Uᵀ is the
-    kernel's Nyström approximation.
+    """The preconditioner P⁻¹ = I + U·diag((s_k + λ)/(s + λ) − 1)·Uᵀ.
 
-    It is made from k random points and turns the k greatest eigenvalues of K + λI into s_k + λ, the
-    least of them.
+    U·diag(s)·Uᵀ is the Nyström approximation of the kernel from k random points. It maps the k
+    largest eigenvalues of K + λI approximately to s_k + λ, the smallest of them.
 
     Reference: Frangella, Tropp and Udell, Randomized Nyström preconditioning, 2023.
     """
@@ -86,8 +80,7 @@ class Nystroem:
         with jax.enable_x64(x.dtype == np.float64):
             columns = np.asarray(gram(kernel, x, chosen), np.float64)
             values, vectors = np.linalg.eigh(np.asarray(gram(kernel, chosen), np.float64))
-        # Directions below the rounding errors, such as those of duplicated points, are left to the
-        # iteration.
+        # Directions below the rounding errors, such as those of duplicated points, are dropped.
         keep = values > rank * np.finfo(x.dtype).eps * values[-1]
         self.factor = columns @ (vectors[:, keep] / np.sqrt(values[keep]))
         del columns
@@ -97,7 +90,7 @@ class Nystroem:
         self.core = (turn * (((spectrum[0] + ridge) / (spectrum + ridge) - 1) / spectrum)) @ turn.T
 
     def __call__(self, V: Float[np.ndarray, "n o"]) -> Float[np.ndarray, "n o"]:
-        """P⁻¹·V."""
+        """Return P⁻¹·V."""
         result: np.ndarray = V + self.factor @ (self.core @ (self.factor.T @ V))
         return result
 
@@ -114,28 +107,25 @@ def conjugate_gradients(
     block: int = BLOCK,
     seed: int = 0,
 ) -> Solution:
-    """Solve (K + λI)·α = Y without storing K, by preconditioned conjugate gradients, each output
-    with its own step sizes.
+    """Solve (K + λI)·α = Y without storing K, by preconditioned conjugate residuals.
 
-    Each iteration minimises the residual (the conjugate residuals of Hestenes and Stiefel), in the
-    norm of the preconditioner. The plain method minimises the error of α instead and fits noise
-    first, so that its early iterations regularise nothing.
+    Each iteration minimizes the residual in the norm of the preconditioner (Hestenes and Stiefel).
+    Conjugate gradients minimize the error of α instead, and their early iterations fit noise.
 
-    It stops when the residual of every output is at most `tolerance` times its norm, or after
+    It stops if the residual of every output is at most `tolerance` times its norm, or after
     `iterations`. `rank` is the number of points of the preconditioner (`Nystroem`), by default
     5·√n.
 
-    The kernel is computed in the precision of `x`. If single precision makes K + λI indefinite or
-    the true residual stays behind the one that is iterated, the iteration goes on in double
-    precision from where it was.
+    The kernel has the precision of `x`. If K + λI is indefinite in single precision, or the true
+    residual exceeds the iterated one, the iteration continues in double precision.
     """
     x, Y = points_and_targets(x, Y)
     n = len(x)
-    require(0 < ridge < np.inf, f"ridge must be a finite number > 0, but is {ridge}.")
-    require(0 < tolerance < 1, f"tolerance must be between 0 and 1, but is {tolerance}.")
+    require(0 < ridge < np.inf, f"ridge must be finite and > 0, got {ridge}.")
+    require(0 < tolerance < 1, f"tolerance must be in (0, 1), got {tolerance}.")
     require(iterations > 0 and block > 0, "iterations and block must be positive.")
     rank = default_rank(n) if rank is None else rank
-    require(0 <= rank <= n, f"rank must be 0 to {n}, the number of points, but is {rank}.")
+    require(0 <= rank <= n, f"rank must be between 0 and {n}, the number of points, got {rank}.")
     state = _State(Y.reshape(n, -1))
     for precision in ("float32", "float64") if x.dtype == np.float32 else ("float64",):
         points = x.astype(precision)
@@ -147,8 +137,8 @@ def conjugate_gradients(
             break
     else:
         raise BadInput(
-            "K + ridge·I is not positive definite in double precision: use a greater ridge, or "
-            "check that this is a kernel."
+            "K + ridge·I is not positive definite in double precision. Use a larger ridge, or "
+            "check that the kernel is positive semidefinite."
         )
     return Solution(
         kernel,
@@ -162,7 +152,7 @@ def conjugate_gradients(
 
 
 class _State:
-    """What goes on from one precision to the next."""
+    """The state that is kept if the precision changes."""
 
     def __init__(self, targets: Float[np.ndarray, "n o"]) -> None:
         self.targets = targets
@@ -180,7 +170,7 @@ def _iterate(
     iterations: int,
     block: int,
 ) -> str:
-    """Iterate from `state`, and say how it ended: "converged", "exhausted" or "too coarse"."""
+    """Iterate from `state`; return "converged", "exhausted" or "too coarse"."""
 
     def apply(V: np.ndarray) -> np.ndarray:
         return product(kernel, x, V, block=block) + ridge * V
@@ -188,7 +178,7 @@ def _iterate(
     norms = np.maximum(np.linalg.norm(state.targets, axis=0), np.finfo(np.float64).tiny)
     single = x.dtype == np.float32
     begin = len(state.residuals)
-    fresh = True  # whether directions start anew from the true residual
+    fresh = True  # whether to restart from the true residual
     while len(state.residuals) < iterations:
         if fresh:
             R = state.targets - apply(state.alpha) if state.alpha.any() else state.targets.copy()
@@ -198,7 +188,7 @@ def _iterate(
             ):
                 return "converged"
             if len(state.residuals) > begin and single:
-                # the residual that is iterated does not know the rounding errors of the products
+                # The iterated residual does not include the rounding errors of the products.
                 return "too coarse"
             Z = precondition(R)
             AZ = apply(Z)
@@ -212,7 +202,11 @@ def _iterate(
         residual = float(np.max(np.linalg.norm(R, axis=0) / norms))
         state.residuals.append(residual)
         recent = state.residuals[begin:]
-        if single and len(recent) > STALLED and min(recent) > min(recent[:-STALLED]) / 2:
+        if (
+            single
+            and len(recent) > STALL_ITERATIONS
+            and min(recent) > min(recent[:-STALL_ITERATIONS]) / 2
+        ):
             return "too coarse"
         fresh = residual <= tolerance
         if not fresh:

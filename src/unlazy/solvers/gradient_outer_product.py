@@ -1,9 +1,8 @@
-"""Recursive feature machines: a kernel regression whose metric is learned from the gradients of its
-own predictions.
+"""Recursive feature machines: kernel regression with a metric learned from its own gradients.
 
-From M = I, fit f with the kernel of the distance ‖x − z‖_M = √((x − z)ᵀM(x − z)); then take for M
-the average gradient outer product (1/n)·Σ_i ∇f(x_i)·∇f(x_i)ᵀ, summed over outputs and scaled to the
-trace d of the identity; repeat. Iteration 0 is the plain kernel.
+Starting from M = I, fit f with the kernel of the distance ‖x − z‖_M = √((x − z)ᵀM(x − z)). Then set
+M to the average gradient outer product (1/n)·Σ_i ∇f(x_i)·∇f(x_i)ᵀ, summed over outputs and scaled
+to trace d, and repeat. Iteration 0 is the kernel without a learned metric.
 
 Reference: Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning in neural
 networks and backpropagation-free machine learning models, 2024. Deviation: the trace of M is fixed
@@ -27,27 +26,22 @@ from unlazy.kernels.base import Kernel, squared_norm
 from unlazy.kernels.stationary import Stationary
 from unlazy.solvers.exact import Matrix, Solution, Targets, eigh
 
-#: Squared distances below this many roundings of the squared norms are none: there a gradient is
-#: taken to be 0.
+#: Squared distances below this many rounding errors count as 0, with gradient 0.
 NEAR = 50.0
-#: Rows of a block of the kernel's slopes, and columns of a block of products with them.
+#: Rows per block of derivatives of the kernel, and columns per block of products with them.
 BLOCK, COLUMNS = 512, 2048
-#: Columns of zeros, which change nothing, fill up to a multiple of this: tables of about the same
-#: width share a program.
+#: Columns are padded with zeros to a multiple of this, so that similar tables share a program.
 ROUND = 16
-#: Above this number of points gradients are computed in single precision, far below the noise of
-#: their mean.
+#: Beyond this many points, gradients are computed in single precision.
 SINGLE = 1_000
 
 
 class Fitted(Protocol):
-    """What a solver gives: coefficients of the points, one column an output or no axis for one, and
-    whatever else its caller wants.
-    """
+    """The result of a solver, with coefficients of the points."""
 
     @property
     def coefficients(self) -> np.ndarray:
-        """α."""
+        """The coefficients α, with an axis of outputs if there are several."""
 
 
 F = TypeVar("F", bound=Fitted)
@@ -55,9 +49,7 @@ F = TypeVar("F", bound=Fitted)
 
 @dataclasses.dataclass(frozen=True)
 class MetricFit(Generic[F]):
-    """One iteration: the metric M with which it was fitted, its root M^{1/2}, and what the solver
-    found on the points x·M^{1/2}.
-    """
+    """One iteration: the metric M, its square root, and the fit to the points x·M^{1/2}."""
 
     metric: Float[np.ndarray, "d d"]
     root: Float[np.ndarray, "d d"]
@@ -71,22 +63,21 @@ def recursive_fits(
     iterations: int = 5,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
-    centred: bool = False,
+    centered: bool = False,
     diagonal: bool = False,
 ) -> Iterator[MetricFit[F]]:
-    """The fits of iterations 0, …, `iterations`, one by one: `solve` fits the kernel to points,
-    which have the precision of x.
+    """Yield the fits of iterations 0, …, `iterations`, where `solve` fits the kernel to points.
 
-    `centred`: the metric is the covariance of the gradients, without their mean. `diagonal`: of the
-    metric only the diagonal is kept, one weight for each column.
+    With `centered`, the metric is the covariance of the gradients. With `diagonal`, only the
+    diagonal of the metric is kept.
     """
     require(
         isinstance(kernel, Stationary),
-        "A recursive feature machine needs a kernel of a distance: Laplace or RBF.",
+        "A recursive feature machine requires a stationary kernel, Laplace or RBF.",
     )
     require(
         isinstance(iterations, int | np.integer) and iterations >= 0,
-        f"iterations must be a whole number ≥ 0, but is {iterations!r}.",
+        f"iterations must be an integer ≥ 0, got {iterations!r}.",
     )
     metric = np.eye(x.shape[1])
     for iteration in range(iterations + 1):
@@ -95,17 +86,21 @@ def recursive_fits(
         fit = solve(points)
         yield MetricFit(metric, root, fit)
         if iteration < iterations:
-            slopes = gradient_outer_product(
-                kernel, points.astype(np.float64), fit.coefficients, weight=weight, centred=centred
+            outer = gradient_outer_product(
+                kernel,
+                points.astype(np.float64),
+                fit.coefficients,
+                weight=weight,
+                centered=centered,
             )
-            learned = root @ slopes @ root
-            metric = normalised(np.diag(np.diag(learned)) if diagonal else learned, metric)
+            learned = root @ outer @ root
+            metric = normalized(np.diag(np.diag(learned)) if diagonal else learned, metric)
 
 
 def metric_scores(
     kernel: Kernel, x: Matrix, root: Float[np.ndarray, "d d"], coefficients: np.ndarray, z: Matrix
 ) -> Float[np.ndarray, "t ..."]:
-    """f(z) = Σ_i k(z·M^{1/2}, x_i·M^{1/2})·α_i, in the precision of x."""
+    """Return f(z) = Σ_i k(z·M^{1/2}, x_i·M^{1/2})·α_i, in the precision of x."""
     return Solution(kernel, (x @ root).astype(x.dtype), coefficients, x.dtype.name).predict(
         z @ root
     )
@@ -117,27 +112,25 @@ def gradient_outer_product(
     coefficients: Targets,
     *,
     weight: Float[np.ndarray, " n"] | None = None,
-    centred: bool = False,
+    centered: bool = False,
 ) -> Float[np.ndarray, "d d"]:
-    """Mean over the points, with their weights, and sum over outputs of ∇f(x_i)·∇f(x_i)ᵀ for f(z) =
-    Σ_j k(z, x_j)·α_j.
+    """Return the weighted mean over points of ∇f(x_i)·∇f(x_i)ᵀ, summed over outputs.
 
-    With k = κ(r²), ∇f(x_i) = 2·Σ_j κ'(r_ij²)·α_j·(x_i − x_j). A point's own term has no gradient in
-    `Laplace` and is left out. With `centred` the outer product of the mean gradient is subtracted.
+    f(z) = Σ_j k(z, x_j)·α_j. With k = κ(r²), ∇f(x_i) = 2·Σ_j κ'(r_ij²)·α_j·(x_i − x_j). The term
+    j = i, which has no gradient for `Laplace`, is omitted. With `centered` the outer product of the
+    mean gradient is subtracted.
     """
     n, d = x.shape
     weight = np.ones(n) if weight is None else weight
     coefficients = coefficients.reshape(n, -1)
     outputs, width = coefficients.shape[1], -(-d // ROUND) * ROUND
-    # One shape of blocks for all numbers of points: rows of zeros have coefficients and weights of
-    # zero.
+    # Blocks of equal shape for all numbers of points; padding rows have coefficient and weight 0.
     size = min(BLOCK, max(64, 1 << (n - 1).bit_length()))
     pad = -n % size
     together = min(1 << (outputs - 1).bit_length(), max(1, COLUMNS // width))
     precision = np.float32 if n > SINGLE else np.float64
-    moved = np.pad(
-        x - weight @ x / weight.sum(), ((0, 0), (0, width - d))
-    )  # distances do not mind the shift, and rounding is less
+    # Centering reduces rounding errors of distances.
+    moved = np.pad(x - weight @ x / weight.sum(), ((0, 0), (0, width - d)))
     points, alpha, mass = (
         np.pad(a, ((0, pad),) + ((0, 0),) * (a.ndim - 1)).astype(precision)
         for a in (moved, coefficients, weight)
@@ -155,7 +148,7 @@ def gradient_outer_product(
             total += np.asarray(outer, np.float64)
             mean += np.asarray(sums, np.float64).reshape(-1, width)
     mean /= weight.sum()
-    result: np.ndarray = (total / weight.sum() - (mean.T @ mean if centred else 0.0))[:d, :d]
+    result: np.ndarray = (total / weight.sum() - (mean.T @ mean if centered else 0.0))[:d, :d]
     return result
 
 
@@ -166,14 +159,14 @@ def _outer_product(kernel: Stationary, z: Any, mass: Any, x: Any, alpha: Any) ->
     squared = squares - 2 * (z @ x.T)
     far = squared > NEAR * jnp.finfo(x.dtype).eps * squares
     squared = jnp.where(far, squared, 1.0)
-    slopes = jax.jvp(kernel.of_distance, (squared,), (jnp.ones_like(squared),))[1]
-    slopes = 2 * jnp.where(far, slopes, 0.0)
+    derivatives = jax.jvp(kernel.of_distance, (squared,), (jnp.ones_like(squared),))[1]
+    derivatives = 2 * jnp.where(far, derivatives, 0.0)
 
     def of_outputs(total: Any, a: Any) -> tuple[Any, Any]:
         with_points = (a[:, :, None] * x[:, None, :]).reshape(len(x), -1)  # n (together d)
-        gradients = (slopes @ a)[:, :, None] * z[:, None, :] - (slopes @ with_points).reshape(
-            len(z), -1, d
-        )
+        gradients = (derivatives @ a)[:, :, None] * z[:, None, :] - (
+            derivatives @ with_points
+        ).reshape(len(z), -1, d)
         heavy = mass[:, None, None] * gradients
         return total + jnp.einsum("nod,noe->de", gradients, heavy), jnp.sum(heavy, axis=0)
 
@@ -181,16 +174,16 @@ def _outer_product(kernel: Stationary, z: Any, mass: Any, x: Any, alpha: Any) ->
 
 
 def metric_root(metric: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
-    """The symmetric root of a metric."""
+    """Return the symmetric square root of a metric."""
     values, vectors = eigh(metric)
     result: np.ndarray = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     return result
 
 
-def normalised(
+def normalized(
     metric: Float[np.ndarray, "d d"], before: Float[np.ndarray, "d d"]
 ) -> Float[np.ndarray, "d d"]:
-    """Scaled to the trace d; a function without gradients leaves the metric that it had."""
+    """Return the metric scaled to trace d, or `before` if it is zero or not finite."""
     trace = float(np.trace(metric))
     return (
         (metric + metric.T) * (len(metric) / (2 * trace))

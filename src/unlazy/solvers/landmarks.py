@@ -1,12 +1,10 @@
-"""Ridge regression on tens of thousands of points: functions that are spanned by the kernel at some
-of them, the landmarks (Nyström).
+"""Ridge regression on tens of thousands of points in the span of the kernel at landmarks (Nyström).
 
 With landmarks z and K_zz = L·Lᵀ, kernel ridge regression within the span of k(·, z) is ridge
 regression on the features φ(x) = L⁻¹·k(z, x). The sums of k(z, x)·k(z, x)ᵀ and k(z, x)·y over all
-points x are made from blocks of points in double precision, so that the memory is that of a few
-matrices of the landmarks. A ridge is first chosen by leave-one-out on `CHOOSING_POINTS` points;
-then points that are held out look at that ridge and go downhill, and the fit with the best one is
-to all points.
+points x are computed by blocks in double precision, so memory is that of a few matrices of the
+landmarks. Leave-one-out on `CHOOSING_POINTS` points selects a first ridge. Held-out points then
+search for a minimum among ridges near it, and the final fit uses all points.
 
 Reference: Rudi, Camoriano and Rosasco, Less is more: Nyström computational regularization, 2015.
 """
@@ -27,19 +25,16 @@ from unlazy.solvers.exact import Matrix
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram
 from unlazy.solvers.single import CHOOSING_POINTS
 
-#: Points at which functions are spanned, and points of a block.
+#: Number of landmarks, and points per block.
 LANDMARKS, BLOCK = 5_000, 2_048
-#: At most so many points, or this share, are held out to choose a ridge.
-HELD_OUT, SHARE = 2_000, 0.1
-#: Added to the diagonal of K_zz, in units of its mean: landmarks may lie so near to each other that
-#: rounding makes it indefinite.
+#: Maximum number and fraction of points held out to select a ridge.
+MAX_HELD_OUT, HELD_OUT_FRACTION = 2_000, 0.1
+#: Added to the diagonal of K_zz, in units of its mean, against rounding errors of close landmarks.
 JITTER = 1e-10
 
 
 def landmark_bytes(n: int) -> int:
-    """Memory of a fit to n points: K_zz with its factor, the sums, their turned copy and a factor
-    of it, and a block.
-    """
+    """Return the bytes of a fit to n points: six matrices of the landmarks, and a block."""
     m = min(n, LANDMARKS)
     return 8 * m * (6 * m + 2 * BLOCK)
 
@@ -55,11 +50,10 @@ def fit_landmarks(
     landmarks: int = LANDMARKS,
     seed: int = 0,
 ) -> tuple[Matrix, RidgeFit]:
-    """The landmarks, drawn among distinct points, and a fit f(·) = Σ_j k(·, z_j)·α_j + c; `ridges`
-    and `weight` as for `fit_gram`.
+    """Return landmarks z, drawn from distinct points, and a fit f(·) = Σ_j k(·, z_j)·α_j + c.
 
-    `errors` of the fit are mean squared errors of points held out, NaN for ridges that were not
-    looked at.
+    `ridges` and `weight` as in `fit_gram`. `errors` of the fit are mean squared errors on held-out
+    points, or NaN for ridges that were not tried.
     """
     x, n = np.asarray(x, np.float64), len(x)
     weight = np.ones(n) if weight is None else weight
@@ -69,7 +63,7 @@ def fit_landmarks(
     z = x[np.sort(draw.permutation(first)[:landmarks])]
     span = _Span(kernel, z)
     if isinstance(ridges, int | float):
-        require(0 < ridges < np.inf, f"ridge must be a finite number > 0, but is {ridges}.")
+        require(0 < ridges < np.inf, f"ridge must be finite and > 0, got {ridges}.")
         sums = _Sums(span, Y.shape[1], intercept).add(x, Y, weight)
         return z, RidgeFit(
             *sums.solver()(float(ridges)),
@@ -82,25 +76,26 @@ def fit_landmarks(
         double_gram(kernel, x[some]), Y[some], ridges, weight=weight[some], intercept=intercept
     )
     order = np.argsort(few.ridges)
-    grid, place = few.ridges[order], int(np.argmin(few.errors[order]))
-    # Points that are the same are held out together: else the least ridge would be the best.
+    grid, index = few.ridges[order], int(np.argmin(few.errors[order]))
+    # Equal points are held out together, or else the smallest ridge would be the best.
     groups = draw.permutation(len(first))
-    held = np.isin(same, groups[np.cumsum(np.bincount(same)[groups]) <= min(HELD_OUT, SHARE * n)])
+    limit = min(MAX_HELD_OUT, HELD_OUT_FRACTION * n)
+    held = np.isin(same, groups[np.cumsum(np.bincount(same)[groups]) <= limit])
     sums = _Sums(span, Y.shape[1], intercept).add(x[~held], Y[~held], weight[~held])
     errors = np.full(len(grid), np.nan)
     if held.any():
         solve, columns = sums.solver(), span.columns(x[held])
-        while place >= 0:
-            alpha, constant = solve(float(grid[place]))
+        while index >= 0:
+            alpha, constant = solve(float(grid[index]))
             wrong = np.square(Y[held] - columns @ alpha - constant).sum(axis=1)
-            errors[place] = weight[held] @ wrong / weight[held].sum()
+            errors[index] = weight[held] @ wrong / weight[held].sum()
             best = int(np.nanargmin(errors))
-            place = next(
+            index = next(
                 (i for i in (best + 1, best - 1) if 0 <= i < len(grid) and np.isnan(errors[i])), -1
             )
-        place = best
+        index = best
         sums.add(x[held], Y[held], weight[held])
-    return z, RidgeFit(*sums.solver()(float(grid[place])), float(grid[place]), grid, errors)
+    return z, RidgeFit(*sums.solver()(float(grid[index])), float(grid[index]), grid, errors)
 
 
 class _Span:
@@ -113,7 +108,7 @@ class _Span:
         self.factor = scipy.linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
 
     def columns(self, x: Matrix) -> Matrix:
-        """k(x, z), one row a point."""
+        """Return k(x, z), one row per point."""
         with jax.enable_x64(True):
             return np.asarray(gram(self.kernel, x, self.z))
 
@@ -132,7 +127,7 @@ class _Sums:
         self.targets, self.weight = np.zeros(outputs), 0.0
 
     def add(self, x: Matrix, Y: Matrix, weight: Float[np.ndarray, " n"]) -> _Sums:
-        """Take in more points."""
+        """Add points to the sums."""
         for start in range(0, len(x), BLOCK):
             rows = slice(start, start + BLOCK)
             columns, root = self.span.columns(x[rows]), np.sqrt(weight[rows])[:, None]
@@ -147,13 +142,13 @@ class _Sums:
         return self
 
     def solver(self) -> Callable[[float], tuple[Matrix, Float[np.ndarray, " o"]]]:
-        """A function of a ridge that gives coefficients of the landmarks and intercepts."""
+        """Return a function from a ridge to coefficients of the landmarks and intercepts."""
         mean_k = self.firsts / self.weight if self.intercept else np.zeros_like(self.firsts)
         mean_y = self.targets / self.weight if self.intercept else np.zeros_like(self.targets)
-        centred = self.squares - np.outer(self.weight * mean_k, mean_k)
+        centered = self.squares - np.outer(self.weight * mean_k, mean_k)
         factor = self.span.factor
-        turned, _ = scipy.linalg.lapack.dsygst(
-            np.asfortranarray(centred), factor, itype=1, lower=1, overwrite_a=1
+        transformed, _ = scipy.linalg.lapack.dsygst(
+            np.asfortranarray(centered), factor, itype=1, lower=1, overwrite_a=1
         )
         right = scipy.linalg.solve_triangular(
             factor,
@@ -163,7 +158,7 @@ class _Sums:
         )
 
         def solve(ridge: float) -> tuple[Matrix, Float[np.ndarray, " o"]]:
-            shifted = turned.copy(order="F")
+            shifted = transformed.copy(order="F")
             shifted.flat[:: len(shifted) + 1] += ridge
             chosen = scipy.linalg.cho_factor(
                 shifted, lower=True, overwrite_a=True, check_finite=False

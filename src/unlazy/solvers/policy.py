@@ -1,25 +1,22 @@
-"""The one place where a solver is chosen, for learners and estimators alike, and the fits by
-whatever was chosen.
+"""Select a ridge solver, and fit with it.
 
-A "path" is the coefficients for given ridges, to a residual of `TOLERANCE`:
+A "path" are the coefficients for given ridges, to a residual of `TOLERANCE`:
 
-- up to `FEW` points by a factorisation of the Gram matrix K in double precision;
-- where K fits into a third of the memory by a Krylov space of products with K, in single precision
-  where the ridges allow it;
-- beyond by the same with a kernel that is computed anew for each product.
+- up to `FACTORED_POINTS` points, by a factorization of the Gram matrix K in double precision;
+- if K fits into a third of the memory, by a Krylov space of products with K, in single precision if
+  the ridges allow it;
+- otherwise the same, with the kernel computed again for each product.
 
 A "choice" is the best of several ridges by leave-one-out, with weights and an intercept:
 
-- up to `DECOMPOSED` points by one eigendecomposition in double precision, exact for all ridges;
-- up to `EXACT_POINTS` points, if it fits, by Cholesky factorisations in single precision with
-  refinement, where the ridge is chosen with
-  all points or some thousands of them (`unlazy.solvers.single`);
-- beyond within the span of some thousands of points (`unlazy.solvers.landmarks`);
-- where even that does not fit, by conjugate gradients without K, the ridge being chosen on
-  `CHOOSING_POINTS` points.
+- up to `DECOMPOSED` points, by one eigendecomposition in double precision, exact for all ridges;
+- up to `EXACT_POINTS` points, if memory allows, by Cholesky factorizations in single precision with
+  refinement; all points or some thousands of them select the ridge (`unlazy.solvers.single`);
+- beyond, within the span of some thousands of points (`unlazy.solvers.landmarks`);
+- if this does not fit into memory, by conjugate gradients without K; `CHOOSING_POINTS` points
+  select the ridge.
 
-An eigendecomposition costs about 9n³, a Krylov space of k products 2k·n², so that few points and
-many ridges are factorised.
+An eigendecomposition costs about 9n³ operations, a Krylov space of k products 2k·n².
 """
 
 from __future__ import annotations
@@ -45,28 +42,26 @@ from unlazy.solvers.landmarks import fit_landmarks, landmark_bytes
 from unlazy.solvers.ridge import RidgeFit, double_gram, fit_gram, without_penalty_on_constant
 from unlazy.solvers.single import CHOOSING_POINTS, QUICK_POINTS, fit_factored
 
-#: Up to so many points a factorisation gives a path.
-FEW = 400
+#: Maximum number of points for paths by factorization.
+FACTORED_POINTS = 400
 #: Relative residual to which paths are solved by products.
 TOLERANCE = 1e-5
-#: A ridge this small, as a multiple of eps·√n·k(x, x), is below the rounding errors of a kernel in
+#: Smaller ridges, as multiples of eps·√n·k(x, x), are below the rounding errors of a kernel in
 #: single precision.
-COARSE = 16.0
-#: Up to so many points an eigendecomposition takes no longer than a few looks at ridges.
+MIN_SINGLE_RIDGE = 16.0
+#: Up to this many points, an eigendecomposition is as fast as factorizations for a few ridges.
 DECOMPOSED = 2_500
-#: Above this number of points factorisations take minutes.
+#: Beyond this many points, factorizations take minutes.
 EXACT_POINTS = 16_000
 
 Purpose = Literal["path", "choice"]
 Method = Literal["exact", "krylov", "landmarks", "cg"]
-#: What a user may ask for.
+#: Valid values of `solver`.
 Solver = Literal["auto", "exact", "landmarks", "cg"]
 
 
 class SolverChoice(NamedTuple):
-    """How a fit is solved: the method, whether the Gram matrix is stored, and the precision of the
-    kernel.
-    """
+    """The method, whether the Gram matrix is stored, and the precision of the kernel."""
 
     method: Method
     stored: bool
@@ -87,11 +82,10 @@ def choose(
     ridge: float = math.inf,
     memory: float | None = None,
 ) -> SolverChoice:
-    """The choice for n points of precision `dtype`; `ridge` is the least one, in units of the
-    greatest k(x, x).
+    """Select a solver for n points of precision `dtype`.
 
-    `memory` is how many bytes may be used: by default all that the machine has, or a third of it
-    for a path, which runs beside others.
+    `ridge` is the smallest one, in units of the largest k(x, x). `memory` is the limit in bytes, by
+    default the memory of the machine, or a third of it for a path, as several may run in parallel.
     """
     if purpose == "choice":
         allowed = machine_memory() if memory is None else memory
@@ -102,93 +96,90 @@ def choose(
             if n > EXACT_POINTS and landmark_bytes(n) <= allowed
             else SolverChoice("cg", False, np.dtype(dtype).name)
         )
-    too_coarse = ridge < COARSE * float(np.finfo(np.float32).eps) * math.sqrt(n)
-    precision = np.dtype(np.float64 if n <= FEW or too_coarse else dtype)
+    too_coarse = ridge < MIN_SINGLE_RIDGE * float(np.finfo(np.float32).eps) * math.sqrt(n)
+    precision = np.dtype(np.float64 if n <= FACTORED_POINTS or too_coarse else dtype)
     stored = n * n * precision.itemsize <= path_memory(memory)
-    return SolverChoice("exact" if stored and n <= FEW else "krylov", stored, precision.name)
+    return SolverChoice(
+        "exact" if stored and n <= FACTORED_POINTS else "krylov", stored, precision.name
+    )
 
 
 def path_memory(memory: float | None) -> float:
-    """Bytes that a path may take."""
+    """Return the memory limit of a path in bytes."""
     return machine_memory() // 3 if memory is None else memory
 
 
 def exact_bytes(n: int) -> int:
-    """Memory of a fit that holds the Gram matrix of n points: with a scaled copy and its
-    eigenvectors with their work space, or beyond `DECOMPOSED` points with a scaled copy and a
-    factor."""
+    """Return the bytes of an exact fit to n points.
+
+    These are the Gram matrix, a scaled copy, and eigenvectors with work space, or beyond
+    `DECOMPOSED` points a factor.
+    """
     return (6 if n <= DECOMPOSED else 3) * 8 * n * n
 
 
 def require_memory(n: int, memory: float | None, instead: str) -> None:
-    """Raise `BadInput` if n points cannot be fitted exactly, and say what can be done `instead`."""
-    need, have = exact_bytes(n), machine_memory() if memory is None else memory
+    """Raise `BadInput` with the advice `instead` if an exact fit to n points exceeds the memory."""
+    required, available = exact_bytes(n), machine_memory() if memory is None else memory
     require(
-        need <= have,
-        f"An exact fit to {n:,} samples needs {need / 1e9:.3g} GB of memory, but "
-        f"{have / 1e9:.3g} GB may be used. {instead}",
+        required <= available,
+        f"An exact fit to {n:,} samples needs {required / 1e9:.3g} GB of memory; the limit is "
+        f"{available / 1e9:.3g} GB. {instead}",
     )
 
 
 def kernel_path(
     kernel: Kernel, x: Matrix, y: Targets, ridges: Sequence[float], *, memory: float | None = None
 ) -> np.ndarray:
-    """(K + λI)⁻¹·y for each ridge, K being the kernel of the points x.
-
-    The ridges are the first axis, the others are those of y.
-    """
+    """Return (K + λI)⁻¹·y for each ridge (the first axis) and the Gram matrix K of the points x."""
     n = len(x)
     with jax.enable_x64(x.dtype == np.float64):
         top = float(jnp.max(kernel.diagonal(jnp.asarray(x))))
-    least = min(ridges) / top if top > 0 else math.inf
-    choice = choose(n, "path", dtype=x.dtype, ridge=least, memory=memory)
+    smallest = min(ridges) / top if top > 0 else math.inf
+    choice = choose(n, "path", dtype=x.dtype, ridge=smallest, memory=memory)
     points = x.astype(choice.precision)
     if choice.stored:
         with jax.enable_x64(points.dtype == np.float64):
             return matrix_path(np.asarray(gram(kernel, points)), y, ridges)
 
     def solve(column: Float[np.ndarray, " n"]) -> Float[np.ndarray, "r n"]:
-        found = krylov_path(
+        solution = krylov_path(
             lambda v: product(kernel, points, v[:, None])[:, 0], column, ridges, tolerance=TOLERANCE
         )
-        worst = float(np.max(found.residuals))
+        worst = float(np.max(solution.residuals))
         require(
             worst <= 10 * TOLERANCE,
-            f"The ridge {min(ridges):.2g} is too small to be solved without storing the kernel "
-            f"of {n:,} points, for which "
-            f"{path_memory(memory) / 1e9:.1f} GB are too few: after {found.products} products "
-            f"the residual is {worst:.1e}. Take greater "
-            "ridges, or allow more memory.",
+            f"The ridge {min(ridges):.2g} is too small for {n:,} points without a stored Gram "
+            f"matrix, which exceeds the limit of {path_memory(memory) / 1e9:.1f} GB (relative "
+            f"residual {worst:.1e} after {solution.products} products). Use larger ridges or more "
+            "memory.",
         )
-        return found.coefficients
+        return solution.coefficients
 
     return _by_column(solve, y)
 
 
 def matrix_path(K: Float[np.ndarray, "n n"], y: Targets, ridges: Sequence[float]) -> np.ndarray:
-    """(K + λI)⁻¹·y for each ridge, K being stored: by a factorisation if it is small, else by
-    products with it, in its precision.
+    """Return (K + λI)⁻¹·y for each ridge (the first axis) and a stored matrix K.
 
-    The ridges are the first axis of the result; the others are those of y. Where a ridge is so
-    small that products do not get there, it is solved by a factorisation.
+    Small matrices are factorized, large ones multiplied in their own precision. Ridges too small
+    for products to converge are solved by a factorization.
     """
     if choose(len(K), "path", dtype=K.dtype, memory=math.inf).method == "exact":
         return ridge_path(K, y, ridges).coefficients
 
     def solve(column: Float[np.ndarray, " n"]) -> Float[np.ndarray, "r n"]:
-        found = krylov_path(lambda v: K @ v.astype(K.dtype), column, ridges, tolerance=TOLERANCE)
-        for index in np.flatnonzero(~(found.residuals <= 10 * TOLERANCE)):
+        solution = krylov_path(lambda v: K @ v.astype(K.dtype), column, ridges, tolerance=TOLERANCE)
+        for index in np.flatnonzero(~(solution.residuals <= 10 * TOLERANCE)):
             factor = cholesky(np.asarray(K, np.float64), float(ridges[int(index)]))
-            found.coefficients[index] = scipy.linalg.cho_solve((factor, True), column)
-        return found.coefficients
+            solution.coefficients[index] = scipy.linalg.cho_solve((factor, True), column)
+        return solution.coefficients
 
     return _by_column(solve, y)
 
 
 def feature_path(phi: Float[np.ndarray, "n f"], y: Targets, ridges: Sequence[float]) -> np.ndarray:
-    """The weights w that minimise ‖Φw − y‖² + λ‖w‖² for each ridge, by the smaller of the matrices
-    ΦᵀΦ and ΦΦᵀ.
-    """
+    """Return argmin_w ‖Φw − y‖² + λ‖w‖² for each ridge, by the smaller of ΦᵀΦ and ΦΦᵀ."""
     n, f = phi.shape
     if f <= n:
         return matrix_path(phi.T @ phi, phi.T @ y, ridges)
@@ -201,9 +192,7 @@ def _by_column(solve: Callable[[np.ndarray], np.ndarray], y: Targets) -> np.ndar
 
 @dataclasses.dataclass(frozen=True)
 class KernelFit:
-    """A ridge regression with a kernel at `points`, how it was solved, and the relative residual at
-    which an iteration ended.
-    """
+    """A kernel ridge regression at `points`, its solver, and the final relative residual."""
 
     points: Matrix
     fit: RidgeFit
@@ -223,9 +212,7 @@ def fit_kernel(
     solver: Solver = "auto",
     memory: float | None = None,
 ) -> KernelFit:
-    """Fit with weights and an intercept (`unlazy.solvers.ridge`), the ridge given or chosen, by the
-    solver that is asked for or chosen.
-    """
+    """Fit a ridge regression with weights and an intercept (see `unlazy.solvers.ridge`)."""
     if solver not in get_args(Solver):
         raise unknown("solver", str(solver), get_args(Solver))
     method = (
@@ -234,7 +221,7 @@ def fit_kernel(
         else solver
     )
     if method == "exact":
-        require_memory(len(x), memory, "solver='cg' needs no Gram matrix.")
+        require_memory(len(x), memory, "solver='cg' stores no Gram matrix.")
         return KernelFit(
             x, fit_stored(kernel, x, Y, ridges, weight=weight, intercept=intercept), _EXACT
         )
@@ -258,9 +245,7 @@ def fit_stored(
     quick: bool = False,
     originals: Matrix | None = None,
 ) -> RidgeFit:
-    """Fit with a Gram matrix in memory: few points for all ridges at once, more with looks at a few
-    (`unlazy.solvers.single`).
-    """
+    """Fit with a stored Gram matrix, for all ridges or, with many points, only a few of them."""
     if len(x) > (QUICK_POINTS if quick else DECOMPOSED):
         return fit_factored(
             kernel,
@@ -278,7 +263,7 @@ def fit_stored(
 
 
 class _Weighted(Kernel):
-    """k(x, z)·√w(x)·√w(z), with √w as last coordinate: weights for a solver without."""
+    """k(x, z)·√w(x)·√w(z) with √w as the last coordinate, for solvers without weights."""
 
     kernel: Kernel
 
@@ -297,10 +282,7 @@ def _fit_without_gram(
     weight: Float[np.ndarray, " n"],
     intercept: bool,
 ) -> KernelFit:
-    """By conjugate gradients.
-
-    The constant is solved for as one more column, and then freed of its penalty.
-    """
+    """Fit by conjugate gradients, with the constant as one more column of targets."""
     if isinstance(ridges, int | float):
         ridge, grid, errors = float(ridges), np.array([ridges], float), np.array([np.nan])
     else:
@@ -313,12 +295,16 @@ def _fit_without_gram(
     equal = bool(np.all(weight == 1))
     points = x if equal else np.column_stack([x, root]).astype(x.dtype)
     targets = np.column_stack([root[:, None] * Y, root]) if intercept else root[:, None] * Y
-    found = conjugate_gradients(kernel if equal else _Weighted(kernel), points, targets, ridge)
-    solved, constant = found.coefficients, np.zeros(Y.shape[1])
+    solution = conjugate_gradients(kernel if equal else _Weighted(kernel), points, targets, ridge)
+    solved, constant = solution.coefficients, np.zeros(Y.shape[1])
     if intercept:
         constant = (root @ solved[:, :-1]) / (root @ solved[:, -1])
         solved = without_penalty_on_constant(solved[:, :-1], solved[:, -1], root)
     fit = RidgeFit(root[:, None] * solved, constant, ridge, grid, errors)
     return KernelFit(
-        x, fit, SolverChoice("cg", False, found.precision), found.residuals[-1], found.converged
+        x,
+        fit,
+        SolverChoice("cg", False, solution.precision),
+        solution.residuals[-1],
+        solution.converged,
     )

@@ -1,10 +1,8 @@
-"""Ridge regression with weights, an unpenalised intercept and the ridge chosen by leave-one-out, on
-a Gram matrix or on features.
+"""Weighted ridge regression with an unpenalized intercept, on a Gram matrix or on features.
 
-The minimiser of Σ_i w_i·(y_i − f(x_i) − c)² + λ·‖f‖² over f and c. A weight of 2 is the example
-twice, and a weight of 0 is no example. Leaving out takes one unit of weight from an example, or all
-that it has: r_i/(1 − h_i·min(w_i, 1)/w_i) is its error then, with r_i its residual and h_i its
-leverage.
+It minimizes Σ_i w_i·(y_i − f(x_i) − c)² + λ·‖f‖² over f and c. Leave-one-out selects the ridge. It
+removes one unit of weight from an example, or all of it if it has less. With residual r_i and
+leverage h_i, the error is then r_i/(1 − h_i·min(w_i, 1)/w_i).
 """
 
 from __future__ import annotations
@@ -22,18 +20,15 @@ from unlazy.kernels.base import Kernel
 from unlazy.kernels.gram import gram
 from unlazy.solvers.exact import Matrix, Targets, eigh, finite_array, min_eigenvalue, targets_of
 
-#: The ridges to choose from where none are given, in units of the mean square of a centred feature
-#: vector.
+#: Default candidates, in units of the mean squared norm of a centered feature vector.
 RIDGES = np.logspace(-7, 1, 17)
 
 
 def double_gram(kernel: Kernel, x: Matrix, originals: Matrix | None = None) -> Matrix:
-    """The Gram matrix, always in double precision: in single precision many kernels are not
-    definite.
+    """Return the Gram matrix in double precision, because many are indefinite in single precision.
 
-    Rounding in the angle or distance between duplicated points is undone: their entry is that of
-    the diagonal, which is exact. `originals` are the points before a linear map, by which
-    duplicates are recognised.
+    Entries of duplicated points are set to the exact diagonal, without rounding errors. `originals`
+    are the points before a linear map, used to find duplicates.
     """
     with jax.enable_x64(True):
         K = np.array(gram(kernel, np.asarray(x, np.float64)))
@@ -48,11 +43,10 @@ def double_gram(kernel: Kernel, x: Matrix, originals: Matrix | None = None) -> M
 
 @dataclasses.dataclass(frozen=True)
 class RidgeFit:
-    """Coefficients (of points or of features, one column an output), intercepts, the ridge, and
-    what it was chosen from.
+    """Coefficients of points or features (one column per output), intercepts, and ridge.
 
-    `errors` are the mean squared leave-one-out errors for each of `ridges`, summed over outputs; of
-    a single given ridge they are NaN.
+    `errors` are the mean squared leave-one-out errors of the candidate `ridges`, summed over
+    outputs, or NaN for a given ridge.
     """
 
     coefficients: Matrix
@@ -63,7 +57,7 @@ class RidgeFit:
 
     @property
     def error(self) -> float:
-        """The leave-one-out error of the ridge chosen."""
+        """The leave-one-out error of the selected ridge."""
         return float(self.errors[np.argmin(np.abs(self.ridges - self.ridge))])
 
 
@@ -75,9 +69,9 @@ def fit_gram(
     weight: Float[np.ndarray, " n"] | None = None,
     intercept: bool = True,
 ) -> RidgeFit:
-    """Fit to a Gram matrix: f(z) = Σ_i k(z, x_i)·α_i.
+    """Fit f(z) = Σ_i k(z, x_i)·α_i to a Gram matrix.
 
-    One number is the ridge; of several, or of `RIDGES`, leave-one-out takes the best.
+    `ridges` is one ridge, or candidates for leave-one-out, by default `RIDGES`.
     """
     Y, weight = _targets(Y, len(K)), _weights(weight, len(K))
     root = np.sqrt(weight)
@@ -104,7 +98,7 @@ def fit_gram(
         values, min_eigenvalue(float(values[0]), float(values[-1]), len(K), float(grid.min()))
     )
     if intercept:
-        # The constant is the last eigenvector, and costs nothing: an infinite eigenvalue.
+        # The constant is the last eigenvector, without penalty: an infinite eigenvalue.
         values = np.append(values[:-1], np.inf)
     shrunk = 1 / (values[:, None] + grid)  # n r
     solved = np.einsum("nk,kr,ko->rno", vectors, shrunk, vectors.T @ targets, optimize=True)
@@ -126,10 +120,7 @@ def fit_features(
     weight: Float[np.ndarray, " n"] | None = None,
     intercept: bool = True,
 ) -> RidgeFit:
-    """Fit to features φ, one row a point: f(z) = ⟨φ(z), β⟩.
-
-    By the smaller of the matrices ΦᵀΦ and ΦΦᵀ.
-    """
+    """Fit f(z) = ⟨φ(z), β⟩ to features, one row per point, by the smaller of ΦᵀΦ and ΦΦᵀ."""
     n, p = features.shape
     if n < p:
         fit = fit_gram(features @ features.T, Y, ridges, weight=weight, intercept=intercept)
@@ -137,15 +128,15 @@ def fit_features(
     Y, weight = _targets(Y, n), _weights(weight, n)
     root = np.sqrt(weight)[:, None]
     mean = weight @ features / weight.sum() if intercept else np.zeros(p)
-    centred, targets = (
+    centered, targets = (
         root * (features - mean),
         root * (Y - (weight @ Y / weight.sum() if intercept else 0)),
     )
-    values, vectors = eigh(centred.T @ centred)
+    values, vectors = eigh(centered.T @ centered)
     values = np.maximum(values, 0)
     if isinstance(ridges, int | float):
         grid = np.array([float(ridges)])
-        require(0 < grid[0] < np.inf, f"ridge must be a finite number > 0, but is {ridges}.")
+        require(0 < grid[0] < np.inf, f"ridge must be finite and > 0, got {ridges}.")
     else:
         grid = _grid(
             ridges,
@@ -153,11 +144,11 @@ def fit_features(
             float(np.max(weight * np.sum(np.square(features), axis=1))),
             n,
         )
-    turned = centred @ vectors  # n p
-    projections = turned.T @ targets  # p o
+    rotated = centered @ vectors  # n p
+    projections = rotated.T @ targets  # p o
     solved = projections[None] / (values + grid[:, None])[:, :, None]  # r p o
-    residuals = targets - turned @ solved
-    leverage = (np.square(turned) @ (1 / (values[:, None] + grid))).T + (
+    residuals = targets - rotated @ solved
+    leverage = (np.square(rotated) @ (1 / (values[:, None] + grid))).T + (
         weight / weight.sum() if intercept else 0
     )
     errors = left_out(residuals, leverage, weight) if len(grid) > 1 else np.array([np.nan])
@@ -171,8 +162,9 @@ def fit_features(
 def without_penalty_on_constant(
     solved: Matrix, of_ones: Float[np.ndarray, " n"], root: Float[np.ndarray, " n"]
 ) -> Matrix:
-    """From α₁ = (K + λ)⁻¹·Y and α₂ = (K + λ)⁻¹·u the coefficients with the constant u free: α₁ −
-    α₂·⟨u, α₁⟩/⟨u, α₂⟩.
+    """Return α₁ − α₂·⟨u, α₁⟩/⟨u, α₂⟩, the coefficients without penalty on the constant u.
+
+    α₁ = (K + λ)⁻¹·Y and α₂ = (K + λ)⁻¹·u.
     """
     return solved - np.outer(of_ones, (root @ solved) / (root @ of_ones))
 
@@ -180,15 +172,15 @@ def without_penalty_on_constant(
 def _cholesky_fit(
     scaled: Matrix, targets: Matrix, root: Float[np.ndarray, " n"], ridge: float, intercept: bool
 ) -> Matrix:
-    require(0 <= ridge < np.inf, f"ridge must be a finite number ≥ 0, but is {ridge}.")
+    require(0 <= ridge < np.inf, f"ridge must be finite and ≥ 0, got {ridge}.")
     shifted = scaled.copy()
     shifted.flat[:: len(shifted) + 1] += ridge
     try:
         factor = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         raise BadInput(
-            f"The Gram matrix with a ridge of {ridge:g} is singular, as with duplicated points. "
-            "Use a greater ridge."
+            f"The Gram matrix with a ridge of {ridge:g} is singular, for example by duplicated "
+            "points. Use a larger ridge."
         ) from None
     solved = scipy.linalg.cho_solve(factor, np.column_stack([targets, root]), check_finite=False)
     return (
@@ -203,10 +195,11 @@ def left_out(
     leverage: Float[np.ndarray, "r n"],
     weight: Float[np.ndarray, " n"],
 ) -> np.ndarray:
-    """Mean squared error with one unit of weight left out; residuals are times √w."""
-    share = np.minimum(weight, 1) / weight
-    room = np.maximum(1 - share * leverage, np.finfo(np.float64).eps)
-    result: np.ndarray = np.sum(np.square(residuals / room[:, :, None]), axis=(1, 2)) / weight.sum()
+    """Return the mean squared leave-one-out error; `residuals` are multiplied by √w."""
+    fraction = np.minimum(weight, 1) / weight
+    divisor = np.maximum(1 - fraction * leverage, np.finfo(np.float64).eps)
+    squares = np.square(residuals / divisor[:, :, None])
+    result: np.ndarray = np.sum(squares, axis=(1, 2)) / weight.sum()
     return result
 
 
@@ -226,29 +219,29 @@ def _weights(weight: Float[np.ndarray, " n"] | None, n: int) -> Float[np.ndarray
     weight = finite_array("weight", weight, 1)
     require(
         len(weight) == n and bool(np.all(weight > 0)),
-        f"weight must be {n} numbers > 0: drop examples of weight 0.",
+        f"weight must be {n} positive numbers; drop examples of weight 0.",
     )
     return weight
 
 
 def _grid(
-    ridges: Sequence[float] | None, centred: float, greatest: float, n: int
+    ridges: Sequence[float] | None, unit: float, largest: float, n: int
 ) -> Float[np.ndarray, " r"]:
-    """The ridges to try: those given, or `RIDGES` in units of `centred`, but none below the
-    rounding errors of n points of size `greatest`.
+    """Return the given ridges, or `RIDGES` in multiples of `unit`, above rounding errors.
 
-    Where the points have no spread at all, all ridges give the same fit.
+    `largest` is the largest squared norm of the n points. If `unit` is below rounding errors, all
+    ridges give the same fit.
     """
     if ridges is None:
-        rounding = 100 * n * np.finfo(np.float64).eps * greatest
+        rounding = 100 * n * np.finfo(np.float64).eps * largest
         return (
-            np.maximum(RIDGES * centred, rounding)
-            if RIDGES[-1] * centred > rounding
-            else RIDGES * (greatest or 1.0)
+            np.maximum(RIDGES * unit, rounding)
+            if RIDGES[-1] * unit > rounding
+            else RIDGES * (largest or 1.0)
         )
     grid = finite_array("ridges", np.atleast_1d(np.asarray(ridges)), 1)
     require(
         grid.size > 0 and bool(np.all(grid > 0)),
-        f"ridges must be numbers > 0, but are {list(grid)}.",
+        f"ridges must be > 0, got {list(grid)}.",
     )
     return grid

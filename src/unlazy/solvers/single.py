@@ -1,14 +1,13 @@
-"""Ridge regression on a few thousand points: Cholesky factorisations in single precision, made
-exact by refinement in double precision.
+"""Ridge regression on a few thousand points by Cholesky factorizations in single precision.
 
-A ridge is first chosen by leave-one-out on `CHOOSING_POINTS` points, from one eigendecomposition;
-then leave-one-out on all points, or on `LOOKED_AT` of more, looks at that ridge and its neighbours
-and goes downhill. With L·Lᵀ = K + λI a look costs L and L⁻¹, n³/3 operations each: the diagonal of
-G = (K + λI)⁻¹ is the sum of squares of the columns of L⁻¹, and r_i/(λ·G_ii) is the error at a point
-that was left out. An eigendecomposition in double precision costs as much as thirty looks.
+Leave-one-out on `CHOOSING_POINTS` points selects a ridge from one eigendecomposition. Leave-one-out
+on all points, or on `MAX_LOO_POINTS` of them, then searches for a minimum among ridges near it.
+With L·Lᵀ = K + λI, one ridge costs L and L⁻¹, n³/3 operations each. The diagonal of G = (K + λI)⁻¹
+is the sum of squares of the columns of L⁻¹, and r_i/(λ·G_ii) is the leave-one-out error. An
+eigendecomposition in double precision costs as much as thirty ridges.
 
-Coefficients are corrected by the residuals of K in double precision until these are small. A matrix
-too near to singular for single precision is factorised in double precision.
+Coefficients are refined by residuals in double precision. A matrix too close to singular for single
+precision is factorized in double precision.
 """
 
 from __future__ import annotations
@@ -32,23 +31,19 @@ from unlazy.solvers.ridge import (
     without_penalty_on_constant,
 )
 
-#: Points on which a ridge is chosen before more points are looked at, and ridges that are looked at
-#: with those.
-CHOOSING_POINTS, LOOKS = 2_000, 3
-#: With more points than these the looks see so many of them: ridges stand half a decade apart, and
-#: the best one moves slowly with n.
-LOOKED_AT = 5_000
-#: Points on which it is chosen where a quick fit will do, as inside of an iteration; it is not
-#: looked at again.
+#: Points for the first selection of a ridge, and ridges tried afterwards on more points.
+CHOOSING_POINTS, TRIED_RIDGES = 2_000, 3
+#: Maximum number of points for leave-one-out. The ridges are half a decade apart, and the best one
+#: changes slowly with n.
+MAX_LOO_POINTS = 5_000
+#: Points that select the ridge of a quick fit, as inside an iteration.
 QUICK_POINTS = 1_000
-#: Relative residual to which coefficients are refined, and the most corrections.
+#: Relative residual of refined coefficients, and maximum number of corrections.
 REFINED, CORRECTIONS = 1e-9, 8
 
 
-class _RidgeLook(NamedTuple):
-    """The fit with one ridge: coefficients times 1/√w, and the mean squared leave-one-out error
-    (NaN where it was not asked for).
-    """
+class _Candidate(NamedTuple):
+    """The fit with one ridge: coefficients times 1/√w, and leave-one-out error or NaN."""
 
     solved: Matrix
     error: float
@@ -65,15 +60,14 @@ def fit_factored(
     quick: bool = False,
     originals: Matrix | None = None,
 ) -> RidgeFit:
-    """As `fit_gram`, for more points. `quick`: with the ridge that is chosen on `QUICK_POINTS`
-    points.
+    """Fit as `fit_gram`, for more points.
 
-    `originals` as for `double_gram`.
+    With `quick`, `QUICK_POINTS` points select the ridge. `originals` as in `double_gram`.
     """
     n = len(x)
     weight = np.ones(n) if weight is None else weight
-    if n > LOOKED_AT and not quick and not isinstance(ridges, int | float):
-        part = np.random.default_rng(1).permutation(n)[:LOOKED_AT]
+    if n > MAX_LOO_POINTS and not quick and not isinstance(ridges, int | float):
+        part = np.random.default_rng(1).permutation(n)[:MAX_LOO_POINTS]
         some = None if originals is None else originals[part]
         chosen = fit_factored(
             kernel,
@@ -89,9 +83,9 @@ def fit_factored(
         )
         return dataclasses.replace(fit, ridges=chosen.ridges, errors=chosen.errors)
     root = np.sqrt(weight)
-    looks = 0 if quick or isinstance(ridges, int | float) else LOOKS
+    count = 0 if quick or isinstance(ridges, int | float) else TRIED_RIDGES
     if isinstance(ridges, int | float):
-        grid, place = np.array([float(ridges)]), 0
+        grid, index = np.array([float(ridges)]), 0
     else:
         part = np.random.default_rng(0).permutation(n)[: QUICK_POINTS if quick else CHOOSING_POINTS]
         from_originals = None if originals is None else originals[part]
@@ -103,37 +97,32 @@ def fit_factored(
             intercept=intercept,
         )
         order = np.argsort(few.ridges)
-        grid, place = few.ridges[order], int(np.argmin(few.errors[order]))
+        grid, index = few.ridges[order], int(np.argmin(few.errors[order]))
     K = double_gram(kernel, x, originals)
     scaled, targets = (
         (K, Y) if np.all(weight == 1) else (root[:, None] * K * root, root[:, None] * Y)
     )
-    seen: dict[int, _RidgeLook] = {}
-    for _ in range(max(looks, 1)):
-        seen[place] = _look(scaled, targets, root, float(grid[place]), weight, intercept, looks > 0)
-        best = min(seen, key=lambda index: (seen[index].error, -index))
-        # Beyond the best of those seen: towards greater ridges first, where a matrix is better
-        # conditioned.
-        place = next(
-            (
-                index
-                for index in (best + 1, best - 1)
-                if index not in seen and 0 <= index < len(grid)
-            ),
+    tried: dict[int, _Candidate] = {}
+    for _ in range(max(count, 1)):
+        tried[index] = _fit_ridge(
+            scaled, targets, root, float(grid[index]), weight, intercept, count > 0
+        )
+        best = min(tried, key=lambda i: (tried[i].error, -i))
+        # Next to the best so far, larger ridges first, which are better conditioned.
+        index = next(
+            (i for i in (best + 1, best - 1) if i not in tried and 0 <= i < len(grid)),
             -1,
         )
-        if place < 0:
+        if index < 0:
             break
-    best = min(seen, key=lambda index: (seen[index].error, -index)) if looks else next(iter(seen))
-    errors = np.array(
-        [seen[index].error if index in seen else np.nan for index in range(len(grid))]
-    )
-    alpha = root[:, None] * seen[best].solved
+    best = min(tried, key=lambda i: (tried[i].error, -i)) if count else next(iter(tried))
+    errors = np.array([tried[i].error if i in tried else np.nan for i in range(len(grid))])
+    alpha = root[:, None] * tried[best].solved
     constant = weight @ (Y - K @ alpha) / weight.sum() if intercept else np.zeros(Y.shape[1])
     return RidgeFit(alpha, constant, float(grid[best]), grid, errors)
 
 
-def _look(
+def _fit_ridge(
     scaled: Matrix,
     targets: Matrix,
     root: Float[np.ndarray, " n"],
@@ -141,7 +130,7 @@ def _look(
     weight: Float[np.ndarray, " n"],
     intercept: bool,
     leave_out: bool,
-) -> _RidgeLook:
+) -> _Candidate:
     right = np.column_stack([targets, root])
     for precision in (np.float32, np.float64):
         factor = _factor(scaled, ridge, precision)
@@ -150,15 +139,15 @@ def _look(
             break
     if factor is None or solved is None:
         raise BadInput(
-            f"The Gram matrix with a ridge of {ridge:g} is singular, as with duplicated points. "
-            "Use a greater ridge."
+            f"The Gram matrix with a ridge of {ridge:g} is singular, for example by duplicated "
+            "points. Use a larger ridge."
         )
     of_ones = solved[:, -1]
     solved = (
         without_penalty_on_constant(solved[:, :-1], of_ones, root) if intercept else solved[:, :-1]
     )
     if not leave_out:
-        return _RidgeLook(solved, np.nan)
+        return _Candidate(solved, np.nan)
     invert = (
         scipy.linalg.lapack.strtri if factor.dtype == np.float32 else scipy.linalg.lapack.dtrtri
     )
@@ -167,24 +156,22 @@ def _look(
     if intercept:
         inverse -= np.square(of_ones) / (root @ of_ones)
     leverage = 1 - ridge * inverse
-    return _RidgeLook(solved, float(left_out(ridge * solved[None], leverage[None], weight)[0]))
+    return _Candidate(solved, float(left_out(ridge * solved[None], leverage[None], weight)[0]))
 
 
 def _factor(scaled: Matrix, ridge: float, precision: type) -> Matrix | None:
-    """The lower Cholesky factor in this precision, or None where there is none."""
-    shifted: np.ndarray = np.array(
-        scaled, precision, order="F"
-    )  # symmetric: the order costs nothing but the copy
+    """Return the lower Cholesky factor in this precision, or None if it does not exist."""
+    shifted: np.ndarray = np.array(scaled, precision, order="F")
     shifted.flat[:: len(shifted) + 1] += precision(ridge)
-    factorise = (
+    factorize = (
         scipy.linalg.lapack.spotrf if precision is np.float32 else scipy.linalg.lapack.dpotrf
     )
-    factor, info = factorise(shifted, lower=1, clean=1, overwrite_a=1)
+    factor, info = factorize(shifted, lower=1, clean=1, overwrite_a=1)
     return factor if info == 0 else None
 
 
 def _refined(scaled: Matrix, ridge: float, factor: Matrix, right: Matrix) -> Matrix | None:
-    """(K + λI)⁻¹·right, corrected by residuals in double precision; None if these do not shrink."""
+    """Return (K + λI)⁻¹·right, refined in double precision; None if residuals do not shrink."""
     solve = scipy.linalg.lapack.spotrs if factor.dtype == np.float32 else scipy.linalg.lapack.dpotrs
     norms = np.maximum(np.linalg.norm(right, axis=0), np.finfo(np.float64).tiny)
     solved: Matrix = np.zeros_like(right)
@@ -198,7 +185,7 @@ def _refined(scaled: Matrix, ridge: float, factor: Matrix, right: Matrix) -> Mat
         if worst <= REFINED:
             return solved
         if not worst < before / 2:
-            # In double precision a residual that no longer shrinks is rounding.
+            # In double precision, a residual that no longer shrinks is rounding.
             return solved if factor.dtype == np.float64 and np.isfinite(worst) else None
         before = worst
     return solved if factor.dtype == np.float64 else None

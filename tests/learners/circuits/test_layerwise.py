@@ -77,7 +77,7 @@ def test_training_on_lines_equals_training_the_neurons():
     assert found.settled.all()
 
 
-def test_a_layer_that_is_cut_short_says_so():
+def test_a_layer_that_reaches_the_step_limit_is_not_settled():
     pull = np.full((1, 4), 0.01)
     found = train_gates(
         pull,
@@ -110,8 +110,8 @@ _LITERAL = jax.jit(
 @pytest.mark.slow
 @given(st.integers(0, 2**31 - 1))
 @settings(max_examples=12, deadline=None, derandomize=True)
-def test_three_levels_give_the_same_gates_on_the_same_sample(seed):
-    """The network through its loss, gates by counts, and gates by the sample as a law."""
+def test_three_implementations_give_the_same_gates_on_the_same_sample(seed):
+    """The network through its loss, gates by counts, and gates by the weighted sample."""
     with jax.enable_x64(True):
         rng, key = np.random.default_rng(seed), jax.random.key(seed)
         circuit = random_circuit(N, rng)
@@ -134,8 +134,8 @@ def _outputs(circuit, batch):
     return unpack(circuit.output(batch.x)[None], batch.count)[:, 0]
 
 
-@pytest.mark.parametrize(("printed", "least", "most"), [(False, 0.0, 0.0), (True, 0.1, 0.5)])
-def test_the_sign_of_the_regulariser(printed, least, most):
+@pytest.mark.parametrize(("printed", "low", "high"), [(False, 0.0, 0.0), (True, 0.1, 0.5)])
+def test_the_sign_of_the_regularizer(printed, low, high):
     """The printed λ|1 − ŷ| loses OR(x1, x3), which satisfies the local correlation assumption; the
     proof's gradient does not.
     """
@@ -151,7 +151,7 @@ def test_the_sign_of_the_regulariser(printed, least, most):
             margin=known.margin,
             printed_sign=printed,
         )
-        assert found.settled and least <= recovery(circuit, population, found.circuit).error <= most
+        assert found.settled and low <= recovery(circuit, population, found.circuit).error <= high
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -215,7 +215,7 @@ def test_without_correlation_a_gate_is_lost():
 
 
 def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
-    """As shares, 200 of 400 labels may sum up to a little less than one half."""
+    """As fractions, 200 of 400 labels may sum to slightly less than one half."""
     circuit = random_circuit(8, np.random.default_rng(0))
     x, y = signs(draw(circuit, GenerativeDistribution(circuit), 2000, np.random.default_rng(1)))
     chosen = np.concatenate([np.flatnonzero(y > 0)[:190], np.flatnonzero(y < 0)[:190]])
@@ -238,7 +238,7 @@ def test_rounding_does_not_swap_the_labels_of_a_balanced_sample():
         FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5)),
     ],
 )
-def test_a_learner_on_the_law_sees_no_sample(family):
+def test_a_learner_on_the_population_uses_no_sample(family):
     task, key = drawn(family, jax.random.key(5)), jax.random.key(6)
     known = correlations(task.circuit, task.input_distribution)
     learner = Layerwise(margin=known.margin, rate="scaled", source="law", precision=64)
@@ -257,7 +257,7 @@ def test_a_learner_on_the_law_sees_no_sample(family):
 
 @pytest.mark.slow
 def test_all_sources_start_from_the_sample_and_the_tree_of_the_key():
-    """As the literal network does: learners that split their key alike are paired."""
+    """So does the network: learners that split keys in the same way are paired."""
     task, key = drawn(GenerativeCircuits(4), jax.random.key(0)), jax.random.key(7)
     options = dict(margin=0.4, k=K, limit=LIMIT, precision=64)
     counted, weighed = (
@@ -274,20 +274,20 @@ def test_all_sources_start_from_the_sample_and_the_tree_of_the_key():
     )
 
 
-def test_data_without_a_circuit_offer_no_law():
-    with pytest.raises(BadInput, match="take a sample"):
+def test_data_without_a_circuit_have_no_population():
+    with pytest.raises(BadInput, match="Use a sample"):
         Layerwise(margin=0.4, source="law", precision=64).fit(
             Sampler(drawn(GenerativeCircuits(4), jax.random.key(0)).draw, 4),
             1,
             key=jax.random.key(0),
         )
-    with pytest.raises(BadInput, match="weighted sample, law"):
+    with pytest.raises(BadInput, match="sample, weighted sample, "):
         Layerwise(margin=0.4, source="oracle")
 
 
 @pytest.mark.parametrize("source", ["sample", "weighted sample"])
 def test_prefixes_learned_at_once_are_those_learned_one_by_one(source):
-    """Also where a prefix ends within a word, or has labels that are swapped."""
+    """Also if a prefix ends within a packed word, or its labels are negated."""
     task, key = drawn(BiasedParity(8, 3, 0.3), jax.random.key(0)), jax.random.key(1)
     learner = Layerwise(margin=0.1, k=K, rate="scaled", source=source, precision=64)
     sizes = (40, 100, 1000)

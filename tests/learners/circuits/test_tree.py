@@ -32,7 +32,7 @@ def test_the_tree_network_is_a_tree_of_gates():
     assert jax.grad(hard_tanh)(1.0) == 0 and LayerDescent(0, margin=0.1, steps=7).length(3) == 7
 
 
-def test_learners_keep_the_contract_and_learn():
+def test_learners_satisfy_the_contract_and_learn():
     # End-to-end training of the tree is checked with the arms of the claims.
     learner = Layerwise(margin=(2 / 3) ** 3, rate="scaled", precision=64)
     check_learner(learner, GenerativeCircuits(8), 2000)
@@ -45,8 +45,8 @@ def test_learners_keep_the_contract_and_learn():
 
 
 @pytest.mark.slow
-def test_the_network_on_the_law_sees_every_input():
-    """As many examples as the law has probabilities are the law itself."""
+def test_the_network_on_the_population_uses_every_input():
+    """A sample with the frequencies of the population gives the same network."""
     family = FixedCircuit("OR / LEFT LEFT", (0.3, 0.5, 0.4, 0.5))
     with jax.enable_x64(True):
         task, key = family.task(key=jax.random.key(0)), jax.random.key(1)
@@ -69,7 +69,7 @@ def test_a_stream_has_no_layers():
     learner = GradientDescent(
         TreeInit(8), (LayerDescent(0, margin=0.1, steps=5),), source=FreshGradients()
     )
-    with pytest.raises(BadInput, match="a sample or a law"):
+    with pytest.raises(BadInput, match="a sample or a population"):
         learner.fit(
             GenerativeCircuits(2).task(key=jax.random.key(0)).sampler, 100, key=jax.random.key(1)
         )

@@ -208,7 +208,7 @@ def test_invalid_sizes_are_rejected():
         ParitySchedule.theorem(n=50, k=4, q=8, T=10)
     with pytest.raises(BadInput, match="3 ≤ k ≤ d"):
         ParitySchedule.theorem(n=5, k=7, q=8, T=10)
-    with pytest.raises(BadInput, match="needs inputs of at least as many"):
+    with pytest.raises(BadInput, match="must be at most the input dimension"):
         TernaryInit(neurons=8, k=5)(4, key=KEY)
     with pytest.raises(BadInput, match="one-dimensional inputs"):
         AfterFirstStep(n=50, k=3, neurons=8)(2, key=KEY)

@@ -1,3 +1,1 @@
-"""Layerwise learning of Boolean circuits: Algorithm 1, from statistics of its gates and as a
-literal network.
-"""
+"""Layerwise learning of Boolean circuits (malach2019, Algorithm 1)."""

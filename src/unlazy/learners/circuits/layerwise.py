@@ -1,14 +1,12 @@
-"""Layerwise gradient descent on a tree of neural gates (Algorithm 1), from statistics of a sample
-or of the law itself.
+"""Layerwise gradient descent on a tree of neural gates (Algorithm 1), from statistics of the data.
 
-A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4; labels are
-swapped where E y < 0, and the output gate is negated in the end. Where the statistics come from is
-all that differs between a sample, a stream of examples and a population. The literal network,
-trained through its loss, is in `learners/circuits/tree.py`.
+A layer is trained on S_p = E[(λ − y)·1{pattern p}] of each gate, with λ = |E y| + Δ/4. If E y < 0,
+labels are negated, and so is the output gate at the end. The expectation is over a sample, a stream
+of examples or a population. `learners/circuits/tree.py` trains the network through its loss.
 
-Deviation: the regulariser is λ|1 + ŷ|. The text prints λ|1 − ŷ|, whose derivative is −λ, while its
-proofs use +λ; with the printed sign influencing gates that satisfy the assumptions become constant.
-`printed_sign=True` follows the print.
+Deviation: the regularizer is λ|1 + ŷ|. The text prints λ|1 − ŷ| with the derivative −λ, while its
+proofs use +λ. With the printed sign, gates with influence that satisfy the assumptions become
+constant. `printed_sign=True` uses the printed sign.
 
 Reference: malach2019, Algorithm 1, Theorems 2 and 4, Lemmas 14 and 15.
 """
@@ -40,13 +38,13 @@ from unlazy.tasks.circuits.families import evaluate_signs
 from unlazy.tasks.circuits.recovery import WeightedSampleStatistics
 from unlazy.tasks.circuits.statistics import Statistics
 
-#: Steps after which a layer is given up; gates that did not settle are named in the outcome.
+#: Maximum number of steps per layer.
 LIMIT = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True)
 class StreamStatistics(Statistics):
-    """Counts in a stream, which is read once a level, in bounded memory."""
+    """Frequencies in a stream, which is read once per level, in bounded memory."""
 
     stream: Stream
     inputs: int
@@ -56,7 +54,7 @@ class StreamStatistics(Statistics):
         return self.inputs
 
     def table(self, learned: Sequence[np.ndarray]) -> np.ndarray:
-        """Shares in the sample."""
+        """Return the frequencies in the sample."""
         total, count = np.zeros((self.inputs >> (len(learned) + 1), 4, 2), np.int64), 0
         for batch in self.stream():
             nodes = batch.x
@@ -69,13 +67,13 @@ class StreamStatistics(Statistics):
 
 
 def sample_statistics(sample: Packed) -> StreamStatistics:
-    """Counts in a sample in memory."""
+    """Return the frequencies in a sample in memory."""
     return StreamStatistics(lambda: iter([sample]), len(sample.x))
 
 
 @dataclasses.dataclass(frozen=True)
 class LearnedCircuit:
-    """What Algorithm 1 leaves: the circuit, each level's training (level 0 first), and λ."""
+    """The result of Algorithm 1: the circuit, each level's training (level 0 first), and λ."""
 
     circuit: Circuit
     layers: list[TrainedGates]
@@ -83,7 +81,7 @@ class LearnedCircuit:
 
     @property
     def steps(self) -> list[int]:
-        """Gradient steps of each level until its gradients were zero, level 0 first."""
+        """The gradient steps per level until its gradients were zero, level 0 first."""
         return [int(layer.steps.max()) for layer in self.layers]
 
     @property
@@ -101,14 +99,14 @@ def learn_circuit(
     limit: int = LIMIT,
     printed_sign: bool = False,
 ) -> LearnedCircuit:
-    """Train one layer after the other, from the inputs up.
+    """Train one layer after the other, from the inputs to the output.
 
-    `margin` = Δ. `rate`: how η is chosen, see `step_size`.
+    `margin` = Δ. `rate` selects η, see `step_size`.
     """
-    (found,) = learn_circuits(
+    (learned,) = learn_circuits(
         [statistics], tree, margin=margin, rate=rate, limit=limit, printed_sign=printed_sign
     )
-    return found
+    return learned
 
 
 def learn_circuits(
@@ -120,9 +118,9 @@ def learn_circuits(
     limit: int = LIMIT,
     printed_sign: bool = False,
 ) -> list[LearnedCircuit]:
-    """A circuit from each of several statistics, all from the same initial tree. Gates do not see
-    each other, so a level of all circuits is trained at once, which is much quicker than one
-    circuit after the other.
+    """Learn a circuit from each of several statistics, all from the same initial tree.
+
+    Gates are independent, so a level of all circuits is trained at once, which is faster.
     """
     count = len(statistics)
     learned: list[list[np.ndarray]] = [[] for _ in statistics]
@@ -134,7 +132,7 @@ def learn_circuits(
             joint = source.table(learned[index])
             if not learned[index]:
                 mean = float(joint[0, :, 1].sum() - joint[0, :, 0].sum())
-                # Rounding must not swap the labels of a balanced sample.
+                # Rounding must not negate the labels of a balanced sample.
                 penalties[index], swapped[index] = abs(mean) + margin / 4, mean < -1e-9
             balance = (joint[:, :, 1] - joint[:, :, 0]) * (-1 if swapped[index] else 1)
             pulls.append(
@@ -157,7 +155,7 @@ def learn_circuits(
 
 
 class CircuitModel(Model):
-    """A circuit as a model: inputs are read by their sign, scores are ±1."""
+    """A circuit as a model of the signs of the inputs, with scores ±1."""
 
     gates: Float[Array, "*s gates"]
 
@@ -166,7 +164,7 @@ class CircuitModel(Model):
 
     @property
     def circuit(self) -> Circuit:
-        """The circuit itself. On the host alone."""
+        """The circuit (on the host only)."""
         return Circuit(np.asarray(self.gates).astype(int))
 
 
@@ -174,12 +172,13 @@ StatisticsSource = Literal["sample", "weighted sample", "law"]
 
 
 class Layerwise(Learner):
-    """Algorithm 1 through the statistics of its gates. `margin` = Δ, `delta` = δ of the theorems,
-    which sets the width unless `k` does.
+    """Algorithm 1, from the statistics of its gates.
 
-    `source`: where the statistics come from: counts in a sample of n examples, the same sample as a
-    law of equal weights, or the exact law, where the data offer it. `limit`: steps after which a
-    layer is given up. It notes the `steps` of the slowest layer and whether all gates `settled`.
+    `margin` = Δ. `delta` = δ of the theorems sets the number of neurons per gate, unless `k` does.
+    `source` is "sample" (frequencies in n examples), "weighted sample" (the same, as a distribution
+    with equal weights), or "law" (the exact population, if the data provide it). `limit` is the
+    maximum number of steps per layer. Notes: `steps` of the slowest layer, and whether all gates
+    `settled` at ±1.
     """
 
     margin: float = eqx.field(converter=float, kw_only=True)
@@ -193,8 +192,7 @@ class Layerwise(Learner):
     def __check_init__(self) -> None:
         require(
             0 < self.margin < 1,
-            "margin is Δ of the local correlation assumption and lies in (0, 1), but is "
-            f"{self.margin}.",
+            f"margin (Δ of the local correlation assumption) must be in (0, 1), got {self.margin}.",
         )
         known = get_args(StatisticsSource)
         require_one_of("source", self.source, known)
@@ -207,15 +205,15 @@ class Layerwise(Learner):
         return outputs == SIGNS
 
     def recorded(self, n: int) -> tuple[int, ...]:
-        """The end alone: how many steps a layer takes until it stops is not known before."""
+        """Return only the end, because the number of steps is not known in advance."""
         return (1,)
 
     def work(self, n: int, r: int) -> float:
-        """Drawing, counting, and some thousand steps of all neurons."""
+        """Estimate drawing, counting, and some thousand steps of all neurons."""
         return 20.0 * n * r + 4000.0 * 2 * r * self._width(r)
 
     def prediction_work(self, d: int) -> float:
-        """A few operations a gate."""
+        """Estimate a few operations per gate."""
         return 4.0 * d
 
     def _width(self, n: int) -> int:
@@ -229,12 +227,12 @@ class Layerwise(Learner):
         self, sampler: Sampler, sizes: tuple[int, ...], key: Keys, call: Call
     ) -> list[Trace]:
         key_init, key_data, _ = _keys(key)
-        # Of a law, examples of the same law stand for those seen.
+        # For a population, `seen` is a sample from it.
         z, y = draw(sampler, min(sizes[-1], SEEN) if self.source == "law" else sizes[-1], key_data)
         x = z if sampler.basis is None else z @ sampler.basis
         whole = Packed(pack(np.asarray(x) > 0), pack(np.asarray(y)[:, None] > 0)[0], len(y))
         samples = [whole.first(min(size, len(y))) for size in sizes]
-        found = learn_circuits(
+        circuits = learn_circuits(
             [self._statistics(sampler, sample) for sample in samples],
             levels_of(
                 *jax.device_get(
@@ -249,7 +247,7 @@ class Layerwise(Learner):
         seen = Batch(z[:SEEN], y[:SEEN])
         return [
             _traced(learned, sample, Batch(seen.x[: sample.count], seen.y[: sample.count]))
-            for learned, sample in zip(found, samples, strict=True)
+            for learned, sample in zip(circuits, samples, strict=True)
         ]
 
     def _statistics(self, sampler: Sampler, sample: Packed) -> Statistics:
@@ -262,25 +260,23 @@ class Layerwise(Learner):
             )
         population = None if sampler.population is None else sampler.population()
         if not isinstance(population, Statistics):
-            raise BadInput(
-                "These data do not offer the exact statistics of a circuit: take a sample."
-            )
+            raise BadInput("The data do not provide exact statistics of a circuit. Use a sample.")
         return population
 
 
-def _traced(found: LearnedCircuit, sample: Packed, seen: Batch) -> Trace:
-    gates = jnp.asarray(found.circuit.gates[None].astype(float), jnp.result_type(float))
+def _traced(learned: LearnedCircuit, sample: Packed, seen: Batch) -> Trace:
+    gates = jnp.asarray(learned.circuit.gates[None].astype(float), jnp.result_type(float))
     wrong = np.bitwise_count(
-        (found.circuit.output(sample.x) ^ sample.y) & valid(sample.count)
+        (learned.circuit.output(sample.x) ^ sample.y) & valid(sample.count)
     ).sum()
     notes = {
-        "steps": np.array([max(found.steps)], float),
-        "settled": np.array([found.settled], float),
+        "steps": np.array([max(learned.steps)], float),
+        "settled": np.array([learned.settled], float),
     }
     return Trace(CircuitModel(gates), np.array([wrong / sample.count]), seen, (1,), notes)
 
 
-# A fit takes milliseconds, of which these would take several if they were not compiled.
+# Compiled, because a fit takes only milliseconds.
 _keys = jax.jit(keys_of)
 
 

@@ -2,11 +2,11 @@
 
     g(p) = φ(Σ_l v_l·max(⟨w_l, p⟩, 0)),   φ(u) = min(max(u, −1), 1),   p ∈ {±1}²
 
-Pooled over a layer of n_i/2 gates, the loss hinge + λ|1 + ŷ| has, for a gate whose output is not
-saturated, the gradient (2/n_i)·E[(λ − y)·∂g]. So a gate sees the data only through S_p = E[(λ −
-y)·1{pattern p}]. The patterns ±(1, 1) and ±(1, −1) are orthogonal, hence a gate falls into two
-lines: a = w₁ + w₂ and b = w₁ − w₂ of each neuron move independently, and a sees only its sign's
-pattern. Training is a loop over these lines, which ends where every gradient is exactly zero.
+Pooled over a layer of n_i/2 gates, the loss hinge + λ|1 + ŷ| has the gradient (2/n_i)·E[(λ − y)·∂g]
+for an unsaturated gate. So a gate depends on the data only through S_p = E[(λ − y)·1{pattern p}].
+The patterns ±(1, 1) and ±(1, −1) are orthogonal, so a = w₁ + w₂ and b = w₁ − w₂ of each neuron
+evolve independently (two "lines" per gate), each driven only by the pattern of its sign. Training
+loops over the lines until every gradient is exactly zero.
 
 `w` = first layer, `v` = second layer (fixed), `rate` = η, `size` = n_i.
 
@@ -27,35 +27,35 @@ from jaxtyping import Array, Float
 from unlazy.core.errors import require_one_of
 from unlazy.networks.tree import GateNeurons
 
-#: Steps until the first look at which lines still move; each later one takes as many steps as there
-#: were before it.
+#: Steps until converged lines are first removed; each later interval doubles the total.
 STRIDE = 256
-#: No more lines than this are trained at once, so that they stay in a core's cache; the numbers of
-#: lines are padded to one of few sizes.
+#: Numbers of lines per program, to which batches are padded; the largest fits into a core's cache.
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 Rate = Literal["theorem", "lemma", "scaled"]
 
 
 def step_size(rate: Rate, size: int, pull: np.ndarray, k: int) -> np.ndarray:
-    """4η/n_i for each gate of a layer.
+    """Return 4η/n_i for each gate of a layer.
 
-    "theorem": η = 1/(16√2·k) as Theorems 2 and 4 print it. "lemma": η = n_i/(16√2·k), the greatest
-    that Lemma 14 allows, n_i times as fast. "scaled": that of the lemma, divided by the gate's
-    greatest |S_p|. The proof bounds |S_p| by 2 alone and holds for each gate with its own step
-    size, so this is as safe, and a gate with little correlation takes no longer than others.
+    "theorem": η = 1/(16√2·k) as printed in Theorems 2 and 4. "lemma": η = n_i/(16√2·k), the largest
+    value allowed by Lemma 14. "scaled": that of the lemma divided by the gate's max |S_p|. The
+    proof only uses |S_p| ≤ 2 and holds for each gate with its own η, so this is valid, and gates
+    with small correlations train as fast as others.
     """
     rates = {"theorem": 1 / size, "lemma": 1.0, "scaled": 1.0}
     require_one_of("rate", rate, rates)
-    greatest = np.abs(pull).max(axis=1) if rate == "scaled" else np.ones(len(pull))
-    return rates[rate] / (4 * math.sqrt(2) * k) / np.where(greatest > 0, greatest, 1)
+    largest = np.abs(pull).max(axis=1) if rate == "scaled" else np.ones(len(pull))
+    return rates[rate] / (4 * math.sqrt(2) * k) / np.where(largest > 0, largest, 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainedGates:
-    """A trained layer: `gates` by number, `values[j, p]` of the hard-tanh outputs, `steps[j]` until
-    the gradient was zero, and whether each gate `settled`: every pattern that occurs has an output
-    of ±1.
+    """A trained layer of gates.
+
+    `gates` are truth-table numbers, `values[j, p]` the hard-tanh outputs, and `steps[j]` the steps
+    until the gradient was zero. A gate is `settled` if its output is ±1 on every pattern that
+    occurs.
     """
 
     gates: np.ndarray
@@ -64,7 +64,7 @@ class TrainedGates:
     settled: np.ndarray
 
     def part(self, chosen: slice) -> TrainedGates:
-        """Some of the gates."""
+        """Return some of the gates."""
         return TrainedGates(
             self.gates[chosen], self.values[chosen], self.steps[chosen], self.settled[chosen]
         )
@@ -73,15 +73,15 @@ class TrainedGates:
 def train_gates(
     pull: np.ndarray, neurons: GateNeurons, *, step: float | np.ndarray, limit: int
 ) -> TrainedGates:
-    """Gradient descent of a layer on `pull[j, p]` = S_p, at most `limit` steps.
+    """Train a layer by gradient descent on `pull[j, p]` = S_p for at most `limit` steps.
 
-    `step` = 4η/n_i is what one neuron moves along a pattern with S_p = 1; it may differ between
+    `step` = 4η/n_i is the change of one neuron along a pattern with S_p = 1; it may differ between
     gates.
     """
     w, v = np.asarray(neurons.w), np.asarray(neurons.v)
     count = len(v)
-    # Lines: a of all gates, then b of all gates; their positive side is (+,+) or (+,−), their
-    # negative side the opposite pattern.
+    # Lines are a of all gates, then b of all gates. Positive sides are the patterns (+,+) and
+    # (+,−), negative sides the opposite ones.
     lines = np.concatenate([w[:, :, 0] + w[:, :, 1], w[:, :, 0] - w[:, :, 1]])
     sides = np.stack(
         [np.concatenate([pull[:, 3], pull[:, 2]]), np.concatenate([pull[:, 0], pull[:, 1]])], axis=1
@@ -96,10 +96,10 @@ def train_gates(
     values = np.stack(
         [outputs[:count, 1], outputs[count:, 1], outputs[count:, 0], outputs[:count, 0]], axis=1
     )
-    found = ((values > 0) << np.arange(4)).sum(axis=1)
+    gates = ((values > 0) << np.arange(4)).sum(axis=1)
     settled = np.all((np.abs(values) >= 1) | (pull == 0), axis=1)
     return TrainedGates(
-        found.astype(np.uint8),
+        gates.astype(np.uint8),
         np.clip(values, -1, 1),
         np.maximum(steps[:count], steps[count:]),
         settled,
@@ -109,7 +109,7 @@ def train_gates(
 def _descend(
     z: np.ndarray, v: np.ndarray, sides: np.ndarray, limit: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Descend on all lines; those that stand still are laid aside, as a few may be slow."""
+    """Descend on all lines, removing those with zero gradient at intervals."""
     z, steps = z.copy(), np.zeros(len(z), np.int64)
     moving, done = np.arange(len(z)), 0
     while len(moving) and done < limit:
@@ -119,9 +119,9 @@ def _descend(
             chosen = moving[begin : begin + SIZES[-1]]
             size = next(s for s in SIZES if s >= len(chosen))
             pad = np.concatenate([chosen, np.repeat(chosen[-1:], size - len(chosen))])
-            moved, taken, goes_on = jax.device_get(_stride(z[pad], v[pad], sides[pad], stride))
+            moved, taken, active = jax.device_get(_stride(z[pad], v[pad], sides[pad], stride))
             z[chosen], steps[chosen] = moved[: len(chosen)], steps[chosen] + taken[: len(chosen)]
-            still.append(chosen[goes_on[: len(chosen)]])
+            still.append(chosen[active[: len(chosen)]])
         moving, done = np.concatenate(still), done + stride
     return z, steps
 
@@ -130,8 +130,9 @@ def _descend(
 def _stride(
     z: Float[Array, "c k"], v: Float[Array, "c k"], sides: Float[Array, "c 2"], stride: int
 ) -> tuple[Array, ...]:
-    """At most `stride` steps, as long as anything moves; the number of those with a gradient, and
-    whether there is one still.
+    """Perform at most `stride` steps, until all gradients are zero.
+
+    Returns the lines, the numbers of steps with a gradient, and whether it is still nonzero.
     """
 
     def gradient(z: Array) -> tuple[Array, Array]:
@@ -145,15 +146,15 @@ def _stride(
         moves = (pull_up != 0) & jnp.any(up, axis=1) | (pull_down != 0) & jnp.any(down, axis=1)
         return jnp.where(up, pull_up[:, None], jnp.where(down, -pull_down[:, None], 0)) * v, moves
 
-    def goes_on(state: Any) -> Array:
+    def unfinished(state: Any) -> Array:
         result: Array = (state[0] < stride) & jnp.any(state[4])
         return result
 
     def advance(state: Any) -> Any:
-        index, z, taken, slope, moves = state
-        z = z - slope
+        index, z, taken, change, moves = state
+        z = z - change
         return index + 1, z, taken + moves.astype(jnp.int32), *gradient(z)
 
     first = (jnp.zeros((), jnp.int32), z, jnp.zeros(len(z), jnp.int32), *gradient(z))
-    _, z, taken, _, moves = jax.lax.while_loop(goes_on, advance, first)
+    _, z, taken, _, moves = jax.lax.while_loop(unfinished, advance, first)
     return z, taken, moves

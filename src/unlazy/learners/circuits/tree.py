@@ -1,5 +1,4 @@
-"""Algorithm 1 to the letter: a tree of neural gates, trained through its loss one layer at a time,
-by the one training loop.
+"""Algorithm 1 exactly as stated: a tree of neural gates trained through its loss, layer by layer.
 
     B(x)_j = φ(Σ_l v_jl·max(⟨w_jl, (x_{2j−1}, x_{2j})⟩, 0)),   ŷ = mean of the layer's outputs,
     loss = max(1 − yŷ, 0) + λ|1 + ŷ|
@@ -27,11 +26,10 @@ from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 
 class LayerDescent(Resumable):
-    """Gradient descent of one level on the pooled loss, until all its gradients are zero or `steps`
-    are done.
+    """Gradient descent of one level on the pooled loss, for `steps` or until gradients are zero.
 
-    `margin` = Δ in λ = |E y| + Δ/4. Labels are swapped where their mean is negative; the output
-    gate is negated at the end. `printed_sign` takes the regulariser λ|1 − ŷ| as printed instead of
+    `margin` = Δ in λ = |E y| + Δ/4. If the mean label is negative, labels are negated, and so is
+    the output gate at the end. `printed_sign` uses the printed regularizer λ|1 − ŷ| instead of
     λ|1 + ŷ|.
     """
 
@@ -44,11 +42,11 @@ class LayerDescent(Resumable):
         return self.steps
 
     def work(self, n: int, r: int, width: int) -> float:
-        """Forward and backward through one level, as if no step were saved."""
+        """Estimate all steps, forward and backward through one level."""
         return float(6.0 * self.steps * n * width * 2**self.level)
 
     def begin(self, model: Network) -> Network:
-        """The tree; its output gate is negated in what is shown of it alone."""
+        """Return the tree; only recorded models have a negated output gate."""
         return model
 
     def go_on(
@@ -62,7 +60,7 @@ class LayerDescent(Resumable):
     ) -> tuple[Any, Network, Float[Array, " s"]]:
         model = state
         if not isinstance(model, TreeNetwork) or isinstance(material, Sampler):
-            raise BadInput("Layerwise training needs a tree and a sample or a law.")
+            raise BadInput("LayerDescent requires a tree network and a sample or a population.")
         tree, examples = (
             model,
             material if isinstance(material, (Batch, WeightedBatch)) else material.batch,
@@ -123,9 +121,7 @@ def layerwise_network(
     population: bool = False,
     precision: Literal[32, 64] = 32,
 ) -> GradientDescent:
-    """Algorithm 1 as a learner of the literal network, at most `steps` steps a layer; on a sample,
-    or on the exact `law`.
-    """
+    """Return Algorithm 1 on the network, with at most `steps` per layer."""
     stages = tuple(
         LayerDescent(i, margin=margin, steps=steps, printed_sign=printed_sign)
         for i in reversed(range(n.bit_length() - 1))
@@ -137,8 +133,8 @@ def layerwise_network(
 
 
 def end_to_end(*, steps: int, batch: int, rate: float) -> GradientDescent:
-    """The same tree trained as a whole, with standard practice: logistic loss, minibatches."""
+    """Return end-to-end training of the tree with Adam, logistic loss and minibatches."""
     descent = Descent({"w": rate}, steps=steps, batch=batch, loss="logistic", optimizer="adam")
     k = 16
-    # Neurons of unit scale: the hard-tanh outputs are then spread over [−1, 1].
+    # Neurons of unit scale, so that hard-tanh outputs are spread over [−1, 1].
     return GradientDescent(TreeInit(k, scale=4 * 2**0.5 * k / k**0.5), (descent,))
