@@ -68,7 +68,7 @@ TASK = Claim(
     ),
     study=task,
     checks=(
-        (mixture.distribution <= 1e-6).by_paper(),
+        (mixture.law <= 1e-6).by_paper(),
         (mixture.label <= 0.0).by_paper(),
         mixture.drawn <= 5.0,
         (mixture.balance <= 1e-9).by_construction().exactly(),
