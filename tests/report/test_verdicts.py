@@ -125,8 +125,8 @@ def test_curves_are_of_arms_with_more_than_three_steps(verdict, records):
     assert published == {"Network": 100.0, "Kernel": 90.0}
     panels = draw(plot).axes
     assert [axes.get_title(loc="left").splitlines() for axes in panels] == [
-        ["Network", "99.70 ± 0.25 at the end"],
-        ["Kernel", "72.20 ± 0.50 at the end"],
+        ["Network", "99.70 ± 0.25 at the last step"],
+        ["Kernel", "72.20 ± 0.50 at the last step"],
     ]
     bands = [trace for trace in chart(plot)["data"] if trace["name"] == "intervals"]
     assert [(t["visible"], t["showlegend"]) for t in bands] == [

@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Sequence
 
+from unlazy.lab import registry
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import PAPERS, definition_of, rows_of
 from unlazy.lab.rules import Check, Quantity
@@ -158,6 +159,13 @@ def spread(estimate: Estimate, measure: str = "") -> str:
         return f"{number(mean, measure)} ± {number(half, measure)}"
     decimals = max(1 - math.floor(math.log10(half)), 0)
     return f"{mean:.{decimals}f} ± {half:.{decimals}f}"
+
+
+def task_name(task: str) -> str:
+    """Return a task in words, with its changed parameters; unchanged if it is not registered."""
+    name, sign, changes = task.partition(" with ")
+    entry = registry.tasks().get(name)
+    return f"{entry.summary}{sign}{changes}" if entry else task
 
 
 def interval(estimate: Estimate) -> str:

@@ -12,6 +12,7 @@ from unlazy.lab.judging import CheckResult, ControlVerdict, Numbers, Verdict, le
 from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, Met, Quantity
 from unlazy.lab.statistics import Estimate
 from unlazy.lab.trials import Record
+from unlazy.report.citations import short_citation
 from unlazy.report.labels import (
     MARKS,
     ORIGINS,
@@ -60,6 +61,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see the errata)"))
     return View(
         title=claim.id,
+        heading=f"{short_citation(claim.id.partition('/')[0])}: {claim.where}",
         takeaway=_takeaway(verdict, counted),
         status=verdict.outcome,
         context=f"{claim.where} · {run}",

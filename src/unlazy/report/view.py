@@ -49,7 +49,8 @@ class ViewSeries:
 
     `low` and `high` are the ends of intervals. `kind` selects color and line style
     (`palette.KINDS`): measured, theory, published, fixed, learned, … Series of one `group` share a
-    color and a panel. `text` is written at the points, `hover` is shown on request.
+    color and a panel. `features` (fixed, learned, tree or empty) selects a family of colors. `text`
+    is written at the points, `hover` is shown on request.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ViewSeries:
     hover: tuple[str, ...] = ()
     size: float = 0.0
     legend: bool = True
+    features: str = ""
 
     @property
     def family(self) -> str:
@@ -131,7 +133,8 @@ class ViewImage:
 class View:
     """Content shown of an outcome, the takeaway first.
 
-    `status` is a key of `labels.MARKS` or empty; `context` is one line on size and origin. `lines`
+    `heading` is the title on pages, if `title` is an id. `status` is a key of `labels.MARKS` or
+    empty; `context` is one line on size and origin. `lines`
     are labels with a sentence each. `facts` are the cells of a row in an overview, under the
     heading `kind`. `parts` are sections; `details` are sections shown on request, in the terminal
     as `more` says. `max_lines` bounds the short form in the terminal (0: no bound).
@@ -155,6 +158,7 @@ class View:
     facts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     name: str = ""
     max_lines: int = 0
+    heading: str = ""
 
     @property
     def slug(self) -> str:
