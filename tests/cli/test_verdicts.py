@@ -1,4 +1,4 @@
-"""Controls, shuffled labels, interim analyses and rules on the command line, for user claims."""
+"""Controls, shuffled labels, added seeds and rules on the command line, for user claims."""
 
 import json
 from pathlib import Path

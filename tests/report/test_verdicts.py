@@ -102,6 +102,8 @@ def test_a_verdict_comes_back_from_its_json(verdict):
         (-math.inf, 0.25, "≤ 0.25"),
         (1 - 1e-9, 1 + 1e-9, "1 ± 1e-9"),
         (24, 72, "24 to 72"),
+        (-1e-12, 1e-12, "0 ± 1e-12"),
+        (2, 2, "= 2"),
     ],
 )
 def test_bounds_keep_their_tolerance(low, high, text):

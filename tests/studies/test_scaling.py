@@ -311,15 +311,15 @@ def test_theory_stands_beside_the_kernel_it_speaks_of():
 
 
 def test_learners_are_labelled():
-    assert list(api.labelled("ntk")) == ["ntk"] and list(
-        api.labelled([LINEAR, small_learner()])
+    assert list(api.labeled("ntk")) == ["ntk"] and list(
+        api.labeled([LINEAR, small_learner()])
     ) == ["FeatureRidge", "GradientDescent"]
-    assert list(api.labelled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
+    assert list(api.labeled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
         "FeatureRidge 1",
         "FeatureRidge 2",
     ]
     with pytest.raises(BadInput, match="given twice"):
-        api.labelled(["ntk", "ntk"])
+        api.labeled(["ntk", "ntk"])
 
 
 def test_what_is_given_by_names_knows_its_command():

@@ -45,7 +45,7 @@ from unlazy.cli.defaults import VERBOSE, is_set
 @click.option(
     "--until-decided",
     is_flag=True,
-    help="Add seeds while undecided; interim analyses share one error level.",
+    help="Add seeds while undecided; all interim tests share one error level.",
 )
 @click.option(
     "--max-seeds",

@@ -30,12 +30,12 @@ _WORDS = (
 
 def view(outcome: AuditOutcome) -> View:
     """Return the view of an audit: the result, the methods, and diagnostics."""
-    judgement = outcome.judgement
+    decided = outcome.judgement
     result, gain = _result(outcome), _gain(outcome)
-    next_step = ("Next", judgement.changes)
+    next_step = ("Next", decided.changes)
     data = [("Data", " ".join(outcome.decisions))] if outcome.decisions else []
     skipped = [("Skipped", "; ".join(outcome.left_out))] if outcome.left_out else []
-    learned = judgement.decision != "nothing to learn"
+    learned = decided.decision != "nothing to learn"
     return View(
         title=outcome.table,
         takeaway=result,
@@ -46,7 +46,7 @@ def view(outcome: AuditOutcome) -> View:
         plots=(_methods_plot(outcome),),
         parts=(
             *(_part(finding) for finding in outcome.findings),
-            *([View("Code", code=judgement.code)] if learned else []),
+            *([View("Code", code=decided.code)] if learned else []),
         ),
         details=(View("How to read this", lines=(("Features", _WORDS), ("Protocol", _PROTOCOL))),),
         kind="Audits",
@@ -54,8 +54,7 @@ def view(outcome: AuditOutcome) -> View:
             "table": outcome.table,
             "size": f"{outcome.rows:,} × {outcome.columns}",
             "result": result,
-            "gain": f"{judgement.gap.mean:+.1f} ({judgement.gap.low:+.1f} to "
-            f"{judgement.gap.high:+.1f})",
+            "gain": f"{decided.gap.mean:+.1f} ({decided.gap.low:+.1f} to {decided.gap.high:+.1f})",
         },
         name=f"{slug(outcome.table)}-audit",
     )
@@ -89,16 +88,16 @@ def _result(outcome: AuditOutcome) -> str:
 
 def _gain(outcome: AuditOutcome) -> str:
     """Return the difference between both groups with its interval, and the trees."""
-    judgement, gap = outcome.judgement, outcome.judgement.gap
+    decided, gap = outcome.judgement, outcome.judgement.gap
     loss = _loss_name(outcome).removesuffix(" (%)")
     text = (
-        f"Learned features (best: {judgement.learned}) {outcome.selected['learned']:.1f} %, fixed "
-        f"features (best: {judgement.fixed}) {outcome.selected['fixed']:.1f} % {loss}: gain "
+        f"Learned features (best: {decided.learned}) {outcome.selected['learned']:.1f} %, fixed "
+        f"features (best: {decided.fixed}) {outcome.selected['fixed']:.1f} % {loss}: gain "
         f"{gap.mean:+.1f} points, 95 % CI {gap.low:+.1f} to {gap.high:+.1f}."
     )
-    if judgement.plain is not None:
-        better = ", better than both: prefer them to predict" * judgement.trees_better
-        text += f" Trees (best: {judgement.plain}): {outcome.selected['tree']:.1f} %{better}."
+    if decided.plain is not None:
+        better = ", better than both: prefer them to predict" * decided.trees_better
+        text += f" Trees (best: {decided.plain}): {outcome.selected['tree']:.1f} %{better}."
     return text
 
 
@@ -116,7 +115,8 @@ def methods(outcome: AuditOutcome) -> ViewTable:
     constant = _constant(outcome)
     rows: list[tuple[float, tuple[str, ...]]] = []
     for each in _ordered(outcome):
-        numbers = (f"{each.mean:.2f}", f"{each.deviation:.2f}", f"{each.seconds:.0f}")
+        deviation = f"{each.deviation:.2f}" if outcome.folds > 1 else "–"
+        numbers = (f"{each.mean:.2f}", deviation, f"{each.seconds:.0f}")
         rows.append((each.mean, (each.name, str(each.group), *numbers)))
     rows.append((constant, ("constant", "–", f"{constant:.2f}", "–", "–")))
     ordered = [row for _, row in sorted(rows, key=lambda pair: pair[0])]

@@ -49,7 +49,7 @@ def short_citation(paper: str) -> str:
 def entries(ids: Iterable[str]) -> list[str]:
     """Return BibTeX of the papers of these ids, each once, and of unlazy.
 
-    An id names a claim, task, learner or paper.
+    An id is that of a claim, task, learner or paper.
     """
     known = papers()
     names = {

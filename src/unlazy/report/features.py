@@ -1,4 +1,4 @@
-"""Fixed and learned features: groups of learners, and how plots tell them apart."""
+"""Fixed and learned features: groups of learners, and their marks in plots."""
 
 from __future__ import annotations
 

@@ -19,6 +19,8 @@ _CHILDREN |= {"msubsup": 3, "munderover": 3}
 #: All other elements are refused: the library does not escape the text of a formula.
 _ELEMENTS = {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msqrt", "mstyle", "mpadded"}
 _ELEMENTS |= _CHILDREN.keys()
+#: Braces of \bigl\{, and a set minus that common fonts have.
+_GLYPHS = {"\\{": "{", "\\}": "}", "⧵": "∖"}
 #: Attributes of MathML that are kept; links and scripts are not among them.
 _ATTRIBUTES = {"display", "mathvariant", "stretchy", "fence", "form", "minsize", "maxsize"}
 _ATTRIBUTES |= {"accent", "linethickness", "width", "displaystyle", "scriptlevel"}
@@ -98,7 +100,7 @@ def _tree(latex: str) -> ElementTree.Element:
     except Exception as error:  # the library raises exceptions of many classes
         raise ValueError(f"malformed formula {latex!r}") from error
     for node in root.iter():
-        node.text = {"\\{": "{", "\\}": "}"}.get(node.text or "", node.text)  # of \bigl\{
+        node.text = _GLYPHS.get(node.text or "", node.text)
         complete = len(node) == _CHILDREN.get(node.tag, len(node))
         if not complete or node.tag not in _ELEMENTS or (node.text or "").startswith("\\"):
             raise ValueError(f"malformed formula {latex!r}")
@@ -111,7 +113,7 @@ def _text(node: ElementTree.Element) -> str:
     """Return a MathML element as text."""
     tag, parts = node.tag, list(node)
     if tag in ("mi", "mn", "mo", "mtext"):
-        return (node.text or "").replace("\u00a0", " ").replace("∣", "|").replace("⧵", "∖")
+        return (node.text or "").replace("\u00a0", " ").replace("∣", "|")
     if tag == "mspace":
         return " "
     if tag == "mfrac":

@@ -41,9 +41,11 @@ p, ul, dl { max-width: 48rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.3rem 1rem; }
 dt { font-weight: 600; } dd { margin: 0; }
 .takeaway { font-size: 1.2rem; line-height: 1.4; margin: 0.4rem 0; }
+math { font-size: 1.1em; }
 code { background: var(--shade); padding: 0.1em 0.3em; border-radius: 4px; }
 pre { background: var(--shade); padding: 0.6em 0.8em; border-radius: 4px; width: fit-content; }
-pre code { background: none; padding: 0; }
+pre math { font-size: 1.1em; }
+code { background: none; padding: 0; }
 section + section, footer, .scroll + section { border-top: 2px solid var(--rule); margin-top: 3rem;
   padding-top: 1.5rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
@@ -204,8 +206,9 @@ def view_html(
     if view.takeaway:
         parts.append(f'<p class="takeaway">{html_text(view.takeaway)}</p>')
     small = [f"<code>{escape(view.title)}</code>"] if view.heading else []
-    small += [html_text(view.context)] if view.context else []
-    parts += [f'<p class="soft">{" · ".join(small)}</p>'] if small else []
+    # A part of the context that the heading has already is left out.
+    small += [html_text(each) for each in view.context.split(" · ") if each not in view.heading]
+    parts += [f'<p class="soft">{" · ".join(filter(None, small))}</p>'] if any(small) else []
     parts += [f"<p><strong>Note:</strong> {html_text(note)}</p>" for note in view.notes]
     labeled = "".join(f"<dt>{escape(a)}</dt><dd>{html_text(b)}</dd>" for a, b in view.lines if a)
     parts += [f"<dl>{labeled}</dl>"] if labeled else []

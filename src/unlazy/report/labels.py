@@ -118,7 +118,9 @@ def bounds_of(check: Check) -> str:
     if math.isinf(low):
         return f"≤ {_bound(high)}{often}"
     middle, half = (low + high) / 2, (high - low) / 2
-    if 0 < half < 1e-6 * abs(middle):
+    if low == high:
+        return f"= {_bound(low)}{often}"
+    if 0 < half < 1e-6 * max(abs(middle), 1.0):
         return f"{middle:g} ± {_power(half)}{often}"
     return f"{_bound(low)} to {_bound(high)}{often}"
 
@@ -165,7 +167,8 @@ def task_name(task: str) -> str:
     """Return a task in words, with its changed parameters; unchanged if it is not registered."""
     name, sign, changes = task.partition(" with ")
     entry = registry.tasks().get(name)
-    return f"{entry.summary}{sign}{changes}" if entry else task
+    changed = f" (changed: {changes})" if sign else ""
+    return f"{entry.summary}{changed}" if entry else task
 
 
 def interval(estimate: Estimate) -> str:

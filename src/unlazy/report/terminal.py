@@ -104,9 +104,9 @@ def _labeled(lines: tuple[tuple[str, str], ...], width: int, limits: _Limits) ->
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    room = width - max(len(label) for label, _ in lines) - 4
+    available = width - max(len(label) for label, _ in lines) - 4
     for label, text in lines:
-        grid.add_row(f"[bold]{escape(label)}[/]", escape(_cut(plain(text), room, limits)))
+        grid.add_row(f"[bold]{escape(label)}[/]", escape(_cut(plain(text), available, limits)))
     return grid
 
 

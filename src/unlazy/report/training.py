@@ -76,7 +76,7 @@ def claim_plot(plot: Plot, records: Mapping[str, Sequence[Record]]) -> ViewPlot:
 
 
 def _groups(records: Mapping[str, Sequence[Record]], lines: Sequence[PlotLine]) -> dict[str, str]:
-    """Return the feature group of each line that draws a learner."""
+    """Return the feature group of each line of a learner."""
     found = {}
     for line in lines:
         learner = records[line.arm][0].trial.get("learner") if records.get(line.arm) else None

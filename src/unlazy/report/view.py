@@ -238,5 +238,5 @@ def slug(text: str) -> str:
 
 
 def finite(values: Iterable[Any]) -> list[float]:
-    """Return the finite numbers among values."""
+    """Return the values that are finite, as floats."""
     return [float(v) for v in values if not isinstance(v, str) and math.isfinite(v)]
