@@ -1,4 +1,4 @@
-"""The public root: everything one import away, and nothing imported before it is asked for."""
+"""The public namespace: names are imported on first use."""
 
 import ast
 import subprocess
@@ -12,7 +12,7 @@ import unlazy
 TREE = ast.parse(Path(unlazy.__file__).read_text(encoding="utf-8"))
 
 
-def test_importing_is_instant():
+def test_importing_is_fast():
     """Neither JAX nor NumPy are imported with the package, nor by asking what it offers."""
     text = (
         "import sys, unlazy; dir(unlazy); print([m for m in ('jax', 'numpy', 'equinox', "
@@ -25,32 +25,32 @@ def test_importing_is_instant():
 @pytest.mark.parametrize(
     "name", [name for name in unlazy.__all__ if name not in ("compare", "reproduce", "scaling")]
 )
-def test_every_name_is_there(name):
+def test_every_name_exists(name):
     assert getattr(unlazy, name) is not None and name in dir(unlazy)
 
 
-def test_the_house_can_be_driven_from_the_root():
+def test_functions_are_public():
     assert callable(unlazy.compare) and callable(unlazy.reproduce) and callable(unlazy.scaling)
 
 
-def test_type_checkers_are_told_the_same():
-    """The imports for type checkers, the places and `__all__` name the same things."""
+def test_type_checkers_have_the_same_names():
+    """Imports for type checkers, `_HOMES` and `__all__` have the same names."""
     (block,) = (node for node in TREE.body if isinstance(node, ast.If))
-    told = {
+    imported = {
         alias.name: node.module
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == unlazy._HOMES
-    assert sorted(unlazy.__all__) == sorted({*told, "__version__"})
+    assert imported == unlazy._HOMES
+    assert sorted(unlazy.__all__) == sorted({*imported, "__version__"})
 
 
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [("Familly", "Family"), ("ntk", "NTK"), ("KernelRigde", "KernelRidge"), ("learner", "Learner")],
 )
-def test_a_wrong_name_says_the_nearest_right_one(wrong, right):
+def test_a_wrong_name_suggests_the_nearest(wrong, right):
     with pytest.raises(AttributeError, match=f"no attribute '{wrong}'. Did you mean '{right}'"):
         getattr(unlazy, wrong)
 
@@ -61,5 +61,5 @@ def test_a_name_like_no_other_is_refused_without_a_guess():
     assert not hasattr(unlazy, "__path_of_nothing__")
 
 
-def test_rooms_are_attributes():
+def test_layers_are_attributes():
     assert unlazy.lab.__name__ == "unlazy.lab"
