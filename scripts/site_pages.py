@@ -19,6 +19,7 @@ import unlazy
 from unlazy.lab import registry
 from unlazy.lab.paper_files import definitions
 from unlazy.lab.paper_index import code_of, files_testing, index
+from unlazy.report.formulas import mathml
 from unlazy.report.labels import MARKS
 from unlazy.report.view import slug
 
@@ -155,7 +156,7 @@ def quantities(paper: str) -> str:
     """Return definitions of measured quantities, in words and in the paper's notation."""
     return "\n\n".join(
         f"`{each.measure}`{f' ({each.claim})' if each.claim else ''}\n: {each.definition}"
-        f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n  {{math}}`{each.notation}`"
+        f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n  {mathml(each.notation)}"
         for each in definitions(paper)
     )
 

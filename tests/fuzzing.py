@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toys import hand_record, toy_trial
-from unlazy.cli.common import whole_numbers
+from unlazy.cli.common import integers
 from unlazy.cli.main import main
 from unlazy.core.errors import BadInput, UnlazyError
 from unlazy.lab.costs import Cost
@@ -367,7 +367,7 @@ def option_text(text) -> None:
     family = toy_trial().family
     for read in (
         lambda: resources_of(text),
-        lambda: whole_numbers("--n", text),
+        lambda: integers("--n", text),
         lambda: places_of(family, text, "task"),
         lambda: places_of(family, f"d={text}", "task"),
     ):

@@ -1,4 +1,4 @@
-"""The public names of `unlazy`, imported on demand."""
+"""The public namespace: names are imported on first use."""
 
 import ast
 import subprocess
@@ -12,8 +12,8 @@ import unlazy
 TREE = ast.parse(Path(unlazy.__file__).read_text(encoding="utf-8"))
 
 
-def test_importing_is_instant():
-    """Neither `import unlazy` nor `dir(unlazy)` imports JAX or NumPy."""
+def test_importing_is_fast():
+    """Neither JAX nor NumPy are imported with the package, nor by asking what it offers."""
     text = (
         "import sys, unlazy; dir(unlazy); print([m for m in ('jax', 'numpy', 'equinox', "
         "'scipy', 'sklearn', 'click') if m in sys.modules])"
@@ -29,21 +29,21 @@ def test_every_name_exists(name):
     assert getattr(unlazy, name) is not None and name in dir(unlazy)
 
 
-def test_the_main_functions_are_public():
+def test_functions_are_public():
     assert callable(unlazy.compare) and callable(unlazy.reproduce) and callable(unlazy.scaling)
 
 
-def test_type_checkers_see_the_same_names():
-    """The imports for type checkers, the modules and `__all__` have the same names."""
+def test_type_checkers_have_the_same_names():
+    """Imports for type checkers, `_HOMES` and `__all__` have the same names."""
     (block,) = (node for node in TREE.body if isinstance(node, ast.If))
-    names = {
+    imported = {
         alias.name: node.module
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert names == unlazy._HOMES
-    assert sorted(unlazy.__all__) == sorted({*names, "__version__"})
+    assert imported == unlazy._HOMES
+    assert sorted(unlazy.__all__) == sorted({*imported, "__version__"})
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_an_unknown_name_is_refused_without_a_suggestion():
     assert not hasattr(unlazy, "__path_of_nothing__")
 
 
-def test_subpackages_are_attributes():
+def test_layers_are_attributes():
     assert unlazy.lab.__name__ == "unlazy.lab"

@@ -1,12 +1,11 @@
-"""`unlazy`: find out where gradient descent on a neural network learns features, and so beats fixed
+"""Measure when networks trained by gradient descent learn features, and when that beats fixed
 features.
 
-The way through the package follows the data:
+Data flow:
 
     paper - claim - study -> trials -> engine -> records -> verdict -> table, figure, page
 
-What most people need is here, one import away. Names are looked up when they are asked for, so that
-`import unlazy` and the command line answer at once; nothing heavy is imported before it is needed.
+Public names are imported on first use, so that `import unlazy` is fast.
 """
 
 from __future__ import annotations
@@ -281,7 +280,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import a public name on first use."""
     if name in _LAYERS:
         return importlib.import_module(f"unlazy.{name}")
     if name in _RENAMED:

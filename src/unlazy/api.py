@@ -1,12 +1,12 @@
-"""For notebooks and scripts: contests, scaling studies and claims by one call each.
+"""Functions for notebooks and scripts: compare, scaling, reproduce and audit.
 
     import unlazy
     unlazy.compare("shi2022/task", ["ntk", "shi2022/learner"], n=[300, 1000])
     unlazy.scaling("glasgow2023/task", ["rbf", "sgd"], vary="d=16..64")
     unlazy.reproduce("shi2022/table1", scale="smoke")
 
-Tasks and learners are names, places such as `my.py:Halfspace`, or the things themselves. Without a
-store, nothing is kept. An engine is an object, or a name as on the command line: "processes",
+Tasks and learners are names, references such as `my.py:Halfspace`, or objects. Without a store,
+records are discarded. An engine is an object, or a name as on the command line: "processes",
 "dask", "tcp://host:port", "slurm".
 """
 
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from unlazy.studies.audit import AuditOutcome
 
 T = TypeVar("T")
-#: A learner, or several: by names, as they are, or by labels of one's own.
+#: One learner or several: names, objects, or a mapping from labels to them.
 Learners = str | Learner | Sequence[str | Learner] | Mapping[str, str | Learner]
 
 
 @dataclasses.dataclass(frozen=True)
 class RunSession:
-    """Where and how studies run: a store, an engine, and the options that all of them share."""
+    """Store, engine and options with which studies run."""
 
     store: Store
     engine: Engine
@@ -60,11 +60,11 @@ class RunSession:
     reuse_older: bool = False
 
     def run(self, studies: Sequence[Study[T]]) -> list[T | Incomplete[T]]:
-        """Run studies to their outcomes."""
+        """Run studies and return their outcomes."""
         return run(studies, self.store, self.engine, **self._options)
 
     def run_one(self, study: Study[T]) -> T:
-        """Run one study; an error says which trials could not be run."""
+        """Run one study; raise an error that names failed trials."""
         return run_one(study, self.store, self.engine, **self._options)
 
     @property
@@ -73,11 +73,11 @@ class RunSession:
 
 
 class RunOptions(TypedDict, total=False):
-    """Options of all calls that run something.
+    """Options of all functions that run trials.
 
-    `store`: where records are kept; without one they last as long as the call. `engine`: an engine
-    or its name. `progress`: whether to show a bar, by default if somebody can see it. `fresh`: run
-    all trials again. `reuse_older`: records made by other code, libraries or data answer too.
+    `store` keeps records; without one they are discarded after the call. `engine` is an engine or
+    its name. `progress` shows a bar, by default in notebooks and terminals. `fresh` runs all trials
+    again. `reuse_older` also uses records made by other code, libraries or data.
     """
 
     store: Store | Path | str | None
@@ -96,7 +96,7 @@ def session(
     fresh: bool = False,
     reuse_older: bool = False,
 ) -> Iterator[RunSession]:
-    """Open a store and an engine. Without a store, records last as long as the session."""
+    """Open a store and an engine. Without a store, records are discarded after the session."""
     with opened(store) as place, _engine(engine, place) as runner:
         yield RunSession(place, runner, callback_of(progress), fresh, reuse_older)
 
@@ -179,9 +179,9 @@ def reproduce(
     max_seeds: int = 40,
     **options: Unpack[RunOptions],
 ) -> list[Verdict]:
-    """Run claims, by their ids or patterns such as "shi2022/*", and judge them.
+    """Test claims, given by ids or patterns such as "shi2022/*", and return verdicts.
 
-    By default on the seeds on which they are judged. `controls`: run their negative controls too.
+    By default, held-out seeds are used. `controls`: also run negative controls.
     `shuffle_labels`: train all learners on shuffled labels instead. `until_decided`: add seeds
     until each claim is decided, at most `max_seeds`. `options`: see `RunOptions`.
     """
@@ -217,11 +217,11 @@ def audit(
     name: str = "the table",
     **options: Unpack[RunOptions],
 ) -> AuditOutcome:
-    """Find out whether a table rewards feature learning.
+    """Test whether feature learning helps on a tabular dataset.
 
-    `X` holds rows and columns (an array or a data frame) and `y` what is to be predicted, or the
-    name of a column of the data frame; or `X` is a `Table`. `seconds` is the time that may be
-    spent. `options`: see `RunOptions`: with a `store`, an audit that was interrupted resumes.
+    `X` is an array, a data frame or a `Table`; `y` is the target, or the name of a column of the
+    data frame. `seconds` is the time limit. `options`: see `RunOptions`; with a `store`, an
+    interrupted audit resumes.
     """
     from unlazy.studies.audit import audit_of  # scikit-learn takes long to import
 
@@ -241,7 +241,7 @@ def audit(
 def judged(
     studies: Sequence[Study[Verdict]], place: RunSession
 ) -> list[Verdict | Incomplete[Verdict]]:
-    """Register the rules of all claims, which may share trials, then run and judge."""
+    """Register the acceptance criteria of all claims, then run studies and return verdicts."""
     place.store.register_rules({claim.id: claim.rule for claim in claims().values()})
     return place.run(studies)
 
@@ -257,17 +257,17 @@ def claim_studies(
     until_decided: bool = False,
     max_seeds: int = 40,
 ) -> tuple[list[Study[Verdict]], list[NotRun]]:
-    """Lay out the studies of claims, and rows for those whose data are not there."""
+    """Return the studies of claims, and rows for claims whose data are missing."""
     require(
         not (shuffle_labels and controls),
-        "Shuffled labels are a run of their own, without controls.",
+        "`shuffle_labels` and `controls` exclude each other.",
     )
     wanted = [other for claim in chosen if (other := null_of(claim) if shuffle_labels else claim)]
-    laid_out = [
+    studied = [
         claim_study(claim, scale, seeds=seeds, first_seed=first_seed, with_control=controls)
         for claim in wanted
     ]
-    able, rows = waiting_for_data(laid_out)
+    able, rows = waiting_for_data(studied)
     studies: list[Study[Verdict]] = [
         UntilDecided(study, max_seeds) if until_decided else study for study in able
     ]
@@ -276,7 +276,7 @@ def claim_studies(
 
 @contextlib.contextmanager
 def _engine(engine: Engine | str | None, store: Store) -> Iterator[Engine]:
-    """An engine that was handed over, or one by its name for as long as it is needed."""
+    """Yield the given engine, or open one by its name and close it afterwards."""
     if isinstance(engine, Engine):
         yield engine
         return
@@ -295,10 +295,10 @@ def benchmark_of(
     budget: int,
     test: int,
 ) -> Benchmark:
-    """Lay out a contest; where all is given by names, it knows the command that makes it."""
+    """Return a comparison, with its command if task and learners are given by name."""
     changes = tuple(changes)
     family, name = _task(task, changes)
-    entrants = labeled(learners)
+    entries = labeled(learners)
     sizes = (n,) if isinstance(n, int) else tuple(sorted({*n}))
     options = [
         *("--n", ",".join(map(str, sizes)), "--seeds", seeds, "--first-seed", first_seed),
@@ -306,7 +306,7 @@ def benchmark_of(
     ]
     return Benchmark(
         family,
-        entrants,
+        entries,
         sizes,
         tuple(range(first_seed, first_seed + seeds)),
         budget=budget,
@@ -329,13 +329,13 @@ def study_of(
     max_n: int,
     test: int,
 ) -> Scaling:
-    """Lay out a scaling study; where all is given by names, it knows the command that makes it."""
+    """Return a scaling study, with its command if task and learners are given by name."""
     changes = tuple(changes)
     family, name = _task(task, changes)
     if isinstance(vary, str):
         field, places = places_of(family, vary, name)
     else:
-        require(len(vary) == 1, f"One number of the task varies, but {len(vary)} were given.")
+        require(len(vary) == 1, f"`vary` must name one task parameter, got {len(vary)}.")
         ((field, values),) = vary.items()
         places = numeric(field, tuple(values))
     written = f"{field}={','.join(map(str, places))}"
@@ -364,26 +364,25 @@ def study_of(
 
 
 def _task(task: str | Family, changes: tuple[str, ...]) -> tuple[Family, str]:
-    """The family, and what it is called."""
+    """Return a family and its name."""
     if isinstance(task, str):
         return family_of(task, changes), task + (f" with {', '.join(changes)}" if changes else "")
     require(
         not changes,
-        "Changes belong to a task that is given by its name; change the family itself with "
-        "dataclasses.replace.",
+        "`set` needs a task given by name; change a family with dataclasses.replace.",
     )
     numbers = {f.name: getattr(task, f.name) for f in dataclasses.fields(task)}
-    told = ", ".join(
+    values = ", ".join(
         f"{name}={value}"
         for name, value in numbers.items()
         if isinstance(value, (bool, int, float, str))
     )
-    return task, f"{type(task).__name__}({told})"
+    return task, f"{type(task).__name__}({values})"
 
 
 def labeled(learners: Learners) -> dict[str, Learner]:
-    """Learners by the labels they have in tables: what follows the colon of a place where that is
-    unique, or the name of the class.
+    """Return learners by their labels in tables: the name after a colon if it is unique, or the
+    name of the class.
     """
     if isinstance(learners, Mapping):
         return {
@@ -416,7 +415,7 @@ def _listed(learners: Learners) -> list[str | Learner]:
 def _command(
     verb: str, task: Any, changes: tuple[str, ...], learners: Learners, options: list[Any]
 ) -> str:
-    """What makes it again in a terminal; nothing where a thing was handed over that has no name."""
+    """Return the equivalent command; empty if an object without a name was given."""
     given = list(learners.values()) if isinstance(learners, Mapping) else _listed(learners)
     if not all(isinstance(each, str) for each in [task, *given]):
         return ""

@@ -1,6 +1,4 @@
-"""Images from the command line: what there is, what is missing, and a claim through to its
-verdict.
-"""
+"""Image datasets on the command line: listing, missing data, and a claim up to its verdict."""
 
 import json
 
@@ -27,7 +25,7 @@ def words(result):
     return " ".join(result.output.split())
 
 
-def test_without_data_every_command_says_what_is_missing_and_how_to_get_it(run, tmp_path):
+def test_without_data_commands_name_what_is_missing_and_how_to_download_it(run, tmp_path):
     ids = ("shi2022/figure19", "malach2019/figure4", "daniely2020/digits")
     result = run("reproduce", *ids, "--scale", "smoke", "--store", "s.sqlite", "--json", "v.json")
     rows = {row["id"]: row for row in json.loads((tmp_path / "v.json").read_text())}
@@ -46,14 +44,18 @@ def test_without_data_every_command_says_what_is_missing_and_how_to_get_it(run, 
         and "MNIST is missing" in words(benchmark)
         and "--data or $UNLAZY_DATA" in words(benchmark)
     )
-    told = run("data")
+    listing = run("data")
     assert (
-        told.exit_code == 0
-        and "246 MB to fetch" in words(told)
-        and "Tiny ImageNet is missing" in words(told)
+        listing.exit_code == 0
+        and "246 MB to download" in words(listing)
+        and "Tiny ImageNet is not there" in words(listing)
     )
     wrong = run("data", "--data", "nowhere")
-    assert wrong.exit_code == 2 and "There is no folder nowhere" in words(wrong)
+    assert (
+        wrong.exit_code == 2
+        and "--data must be a folder with image datasets, but nowhere does not exist"
+        in words(wrong)
+    )
     assert run("data", "fetch", "minst").exit_code == 2
 
 

@@ -102,4 +102,4 @@ def test_diff_names_what_changed_and_by_how_much(tmp_path, monkeypatch):
     change = told[1]["measures"]["test_accuracy"]
     assert change["after"] == change["before"] + 1
     missing = call("store", "diff", "zzz", "--store", "s.sqlite")
-    assert missing.exit_code == 2 and "no record whose key begins with 'zzz'" in missing.output
+    assert missing.exit_code == 2 and "a key that begins with 'zzz'" in missing.output

@@ -1,4 +1,4 @@
-"""Controls, nulls, looks and rules from the command line, on claims of a user's own."""
+"""Controls, shuffled labels, added seeds and rules on the command line, for user claims."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from unlazy import MultiIndex, Performance, Published, Quantity, RawFeatures, sh
 from unlazy.tasks.multi_index import product
 
 
-class Coin(ExactComputation):
+class Noisy(ExactComputation):
     """A noisy number around `mean`."""
 
     mean: float = 1.0
@@ -27,21 +27,21 @@ class Coin(ExactComputation):
 
 
 def study(scale):
-    return {"coin": Coin(1.0)}
+    return {"noisy": Noisy(1.0)}
 
 
 SURE = Claim(
     id="mine/sure", where="here", kind="bound", statement="The number is positive.", study=study,
-    checks=(Check(Quantity("coin", "value"), lower=0.0),),
-    control=Control("a negative number", lambda scale: {"coin": Coin(-1.0)}),
-    published=(Published(Quantity("coin", "value"), "5.0"),),
+    checks=(Check(Quantity("noisy", "value"), lower=0.0),),
+    control=Control("a negative number", lambda scale: {"noisy": Noisy(-1.0)}),
+    published=(Published(Quantity("noisy", "value"), "5.0"),),
     seeds={"smoke": 1, "laptop": 6, "paper": 6},
     history=(Change("2026-01-01", "the bound rose", "it was too low", 1200),),
     conditions=(Condition("m ≥ 3", lambda scale: 4.0, lambda scale: 3.0),),
 )
 CLOSE = Claim(
     id="mine/close", where="here", kind="bound", statement="The number is above 0.8.", study=study,
-    checks=(Check(Quantity("coin", "value"), lower=0.6),),
+    checks=(Check(Quantity("noisy", "value"), lower=0.6),),
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
 )
 
@@ -91,15 +91,15 @@ def test_a_control_is_run_and_does_not_hold(run):
         and new["numbers"] == {"reproduced": 0, "of": 1}
         and new["seeds"][0] == 1200
     )
-    assert new["hypotheses"][0][
-        "met"
-    ] and "0 of 1 published number reproduced" in result.output.replace("\n", " ")
+    assert new["hypotheses"][0]["met"] and "0 of 1 published number reproduced" in " ".join(
+        result.output.split()
+    )
     assert (
         run("reproduce", "mine.py:SURE", "--strict").exit_code == 3
     )  # the statement holds, the number does not come out
 
 
-def test_looks_go_on_until_it_is_decided(run):
+def test_interim_analyses_until_decided(run):
     result = run(
         "reproduce", "mine.py:CLOSE", "--until-decided", "--max-seeds", 200, "--json", "c.json"
     )
@@ -109,16 +109,16 @@ def test_looks_go_on_until_it_is_decided(run):
         and verdict["look"] >= 2
         and len(verdict["seeds"]) == 3 * 2 ** (verdict["look"] - 1)
     )
-    assert f"this is look {verdict['look']}" in result.output.replace("\n", " ")
+    assert f"this is interim analysis {verdict['look']}" in " ".join(result.output.split())
     again = run("show", "mine.py:CLOSE")
-    assert f"this is look {verdict['look']}" in again.output.replace("\n", " ")
+    assert f"this is interim analysis {verdict['look']}" in " ".join(again.output.split())
     few = run("reproduce", "mine.py:CLOSE", "--until-decided", "--max-seeds", 3)
     assert "undecided" in few.output
 
 
-def test_a_null_shows_labels_of_other_inputs(run):
+def test_shuffled_labels(run):
     result = run("reproduce", "mine.py:LEARNS", "mine.py:SURE", "--shuffle-labels")
-    assert "0 of 1 rules hold by error." in result.output and "mine/learns (null)" in result.output
+    assert "0 of 1 claims hold by error." in result.output and "mine/learns (null)" in result.output
     control = run("reproduce", "mine.py:LEARNS", "--controls", "--json", "d.json")
     (verdict,) = written("d.json")
     assert (
@@ -129,28 +129,28 @@ def test_a_null_shows_labels_of_other_inputs(run):
     assert run("reproduce", "mine.py:LEARNS", "--shuffle-labels", "--controls").exit_code == 2
 
 
-def test_rules_tell_by_what_a_claim_is_judged(run):
+def test_rules_show_how_a_claim_is_tested(run):
     words = " ".join(run("rules", "mine.py:SURE").output.split())
     for part in (
         "The number is positive.",
-        "coin: value ≥ 0",
+        "value ≥ 0",
         "m ≥ 3",
         "a negative number",
         "the bound rose",
         "from 1200",
-        "has not seen",
+        "not in the store yet",
     ):
         assert part in words, part
     run("reproduce", "mine.py:SURE")
-    assert "The store first saw this rule" in run("rules", "mine.py:SURE").output
+    assert "These criteria are in the store since" in run("rules", "mine.py:SURE").output
     assert "No bound, size or arm was changed" in run("rules", "mine.py:CLOSE").output
     name, row = next(iter(registry.not_run().items()))
     assert set(row.reason.split()) <= set(run("rules", name).output.split()), (
-        "the reason stands in a column of its own"
+        "the reason has its own column"
     )
 
 
-def test_what_is_not_run_stands_in_the_ledger(run):
+def test_claims_that_are_not_run_are_listed(run):
     names = list(registry.not_run())[:2]
     result = run("reproduce", *names, "--json", "e.json")
     rows = written("e.json")

@@ -50,7 +50,7 @@ def test_a_diagonal_metric_is_diagonal_and_a_centered_one_ignores_a_linear_trend
     y = 3 * x[:, 2] + np.sin(2 * x[:, 0])
     for center, strongest in ((False, 2), (True, 0)):
         metric = (
-            e.RecursiveFeatureMachineRegressor(centred=center, iterations=1, ridge=0.1)
+            e.RecursiveFeatureMachineRegressor(centered=center, iterations=1, ridge=0.1)
             .fit(x, y)
             .metric_
         )

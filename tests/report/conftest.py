@@ -26,7 +26,15 @@ from unlazy.theory.diagnosis import diagnose
 STEPS = (0, 1, 2, 10, 100)
 #: Text that would become markup if it were not escaped; it is part of every kind of outcome.
 EVIL = '</script><script>alert("1")</script>[b]'
-KINDS = ("verdict", "contest", "contest of one size", "scaling", "audit", "ranking", "diagnosis")
+KINDS = (
+    "verdict",
+    "comparison",
+    "comparison of one size",
+    "scaling",
+    "audit",
+    "ranking",
+    "diagnosis",
+)
 
 
 def _snapshots(steps=STEPS, count=12, d=6):
@@ -205,8 +213,8 @@ def diagnosis():
 def shown(request, records):
     """The view of an outcome of each kind."""
     makers = {
-        "contest": benchmark,
-        "contest of one size": lambda: benchmark((100,)),
+        "comparison": benchmark,
+        "comparison of one size": lambda: benchmark((100,)),
         "scaling": scaling,
         "audit": audit,
         "ranking": ranking,

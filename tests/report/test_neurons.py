@@ -14,10 +14,10 @@ from unlazy.report.neurons import (
     frames,
     nearest_star,
     neuron_plot,
-    normalise,
     side_names,
     sides,
     star_names,
+    unit_rows,
 )
 
 
@@ -79,8 +79,8 @@ def test_several_directions_give_two_stars_each():
     np.testing.assert_allclose(stars[:2], -stars[2:], atol=1e-9)
 
 
-def test_the_same_weights_give_the_same_picture_whatever_their_sign_of_axes():
-    """eigh chooses signs at will; a rotation of all weights changes them, but not the picture."""
+def test_the_same_weights_give_the_same_plot_whatever_their_sign_of_axes():
+    """eigh chooses signs at will; a rotation of all weights changes them, but not the plot."""
     draw = np.random.default_rng(1)
     neurons, direction = draw.normal(size=(20, 6)), draw.normal(size=(1, 6))
     turn, _ = np.linalg.qr(draw.normal(size=(6, 6)))
@@ -140,8 +140,8 @@ def test_nearest_star():
     assert nearest_star(np.array([[0.1, -1.0]]), np.eye(2)).tolist() == [-1]
 
 
-def test_normalise_keeps_zero_and_marks_what_is_not_finite():
-    rows = normalise(np.array([[3.0, 4.0], [0, 0], [np.inf, 1]]))
+def test_unit_rows_keep_zero_and_mark_non_finite_rows():
+    rows = unit_rows(np.array([[3.0, 4.0], [0, 0], [np.inf, 1]]))
     np.testing.assert_allclose(rows, [[0.6, 0.8], [0, 0], [np.nan, np.nan]])
 
 
@@ -151,7 +151,7 @@ def test_frames_of_a_record(network_record):
     assert [frame.step for frame in found] == list(record.steps)
     assert found[2].caption == "max cosine 0.990"
     assert sides(record).tolist() == [1, -1] * 6
-    # After two steps, every neuron lies beside its star.
+    # After two steps, every neuron lies next to its star.
     assert (np.sign(found[2].points[:, 0]) == sides(record)).all()
 
 

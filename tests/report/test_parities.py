@@ -49,5 +49,5 @@ def test_one_step_separates_the_weights_and_the_end_alternates(record):
 def test_records_without_these_arrays_have_no_plot(record):
     bare = dataclasses.replace(record, arrays={})
     assert not has_parity(bare)
-    with pytest.raises(BadInput, match="holds no weights by part"):
+    with pytest.raises(BadInput, match="has no weights by part"):
         parity_plots(bare, "Network")

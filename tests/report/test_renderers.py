@@ -234,7 +234,7 @@ def test_step_ticks_keep_the_last_and_leave_room():
 def test_an_overview_has_one_table_per_kind_and_one_row_per_view():
     views = [
         View("a", kind="Claims", facts={"claim": "a", "statement": MARKS["holds"]}),
-        View("b", kind="Contests", facts={"task": "b"}),
+        View("b", kind="Comparisons", facts={"task": "b"}),
         View("a", kind="Claims", facts={"claim": "a", "statement": MARKS["fails"]}),
     ]
     claims, benchmarks = overview(distinct(views), linked=True)

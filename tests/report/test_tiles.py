@@ -1,4 +1,4 @@
-"""Neurons as pictures, and among the centres of their own clusters."""
+"""Neurons as images, and among the centers of their own clusters."""
 
 from io import BytesIO
 
@@ -10,16 +10,16 @@ from unlazy.report.tiles import GAP, ROW, SIZE, sheet, shown_steps, tile_view
 from unlazy.report.view import view_of
 
 
-def with_tiles(network_record, colour=3):
-    """A record whose neurons end around two centres, with a picture for each neuron."""
+def with_tiles(network_record, color=3):
+    """A record whose neurons end around two centers, with a image for each neuron."""
     record = network_record()
     neurons = record.arrays["neurons"]
-    centres = np.zeros((len(record.steps), 4, neurons.shape[2]), np.float32)
-    centres[:, 0, 0], centres[:, 1, 0] = 1, -1
+    centers = np.zeros((len(record.steps), 4, neurons.shape[2]), np.float32)
+    centers[:, 0, 0], centers[:, 1, 0] = 1, -1
     tiles = np.random.default_rng(0).integers(
-        0, 256, (len(record.steps), 13, 8, 8, colour), dtype=np.uint8
+        0, 256, (len(record.steps), 13, 8, 8, color), dtype=np.uint8
     )
-    return network_record(arrays={"neurons": neurons, "centres": centres, "tiles": tiles})
+    return network_record(arrays={"neurons": neurons, "centres": centers, "tiles": tiles})
 
 
 def test_a_sheet_holds_every_tile_enlarged_and_apart(network_record):
@@ -33,24 +33,22 @@ def test_a_sheet_holds_every_tile_enlarged_and_apart(network_record):
     assert np.all(whole[SIZE : SIZE + GAP] == 255) and np.all(whole[SIZE + GAP :, SIZE:] == 255)
 
 
-def test_few_steps_are_shown_and_each_picture_says_what_it_is(network_record):
-    record = with_tiles(network_record, colour=1)
+def test_few_steps_are_shown_and_each_image_says_what_it_is(network_record):
+    record = with_tiles(network_record, color=1)
     assert [record.steps[place] for place in shown_steps(record)] == [0, 1, 10, 100]
     *_, last = images = tile_view("Two & more", record).images
     assert len(images) == 4
     assert last.description == "13 neurons of Two & more as images after 100 gradient steps"
-    with Image.open(BytesIO(last.png)) as picture:
-        np.testing.assert_array_equal(
-            np.asarray(picture), sheet(record.arrays["tiles"][-1])[..., 0]
-        )
+    with Image.open(BytesIO(last.png)) as image:
+        np.testing.assert_array_equal(np.asarray(image), sheet(record.arrays["tiles"][-1])[..., 0])
 
 
-def test_neurons_are_drawn_among_centres_without_opposites(network_record):
+def test_neurons_are_drawn_among_centers_without_opposites(network_record):
     record = with_tiles(network_record)
     assert has_neurons(record)
     last = frames(record)[-1]
     assert list(last.stars) == [1] and last.stars[1].shape == (2, 2), (
-        "places without a centre are left out"
+        "places without a center are left out"
     )
     assert (
         star_names(record) == {1: "center of a cluster at the end (2)"}

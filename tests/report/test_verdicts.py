@@ -28,10 +28,10 @@ def cells(view, title):
 
 def test_published_and_measured_values_with_their_marks(verdict):
     shown = view_of(verdict)
-    assert shown.takeaway == "2 of 2 checks pass, 1 of 2 published numbers reproduced."
+    assert shown.takeaway == "All 2 checks pass, 1 of 2 published numbers reproduced."
     table = next(table for table in shown.tables if table.title == "Published and measured")
     assert table.rows == (("Network", "100", "99.70 ± 0.25 ✓"), ("Kernel", "90", "72.20 ± 0.50 ✗"))
-    assert [row["accepted"] for row in cells(shown, "Checks")] == ["≥ 90", "≤ 80"]
+    assert [row["required"] for row in cells(shown, "Checks")] == ["≥ 90", "≤ 80"]
     assert shown.facts["numbers"] == "partly (1 of 2)" and shown.facts["control"] == "not run"
 
 
@@ -41,21 +41,24 @@ def test_a_failure_has_its_reasons_in_a_table_of_its_own(claim, records):
     shown = view_of(judge(claim(checks=checks), "laptop", records))
     assert shown.status == "fails" and shown.takeaway.startswith("1 of 2 checks pass")
     (why,) = cells(shown, "Why it fails")
-    assert (why["quantity"], why["paper"], why["here"]) == (
-        "Kernel − Network: test accuracy",
+    assert (why["quantity"], why["paper"], why["measured (95 % CI)"]) == (
+        "Kernel − Network: test accuracy (points)",
         "-10",
-        "-27.50",
+        "-27.50 ± 0.25",
     )
-    assert shown.tables[-1].caption == "Passing: Network: test accuracy 99.70 ± 0.25 (≥ 90)"
+    assert shown.tables[-1].caption == "Passing: Network: test accuracy (%) 99.70 ± 0.25 (≥ 90)"
 
 
 def test_assumptions_and_controls_are_shown(claim, records):
     wide = Condition("m ≥ k⁴", lambda scale: 200.0, lambda scale: 625.0)
     shown = view_of(judge(claim(conditions=(wide,)), "laptop", records, control=records))
     (assumption,) = cells(shown, "Assumptions of the theorem")
-    assert assumption["result"] == "missed by a factor 3.125"
+    assert assumption["result"] == "✗ missed by a factor 3.125"
     assert shown.status == "assumptions not met" and "1 of 1 assumption not met" in shown.takeaway
-    assert "These checks hold there too: Network test_accuracy ≥ 90" in dict(shown.lines)["Control"]
+    assert (
+        "These checks hold there too: Network: test accuracy (%) ≥ 90"
+        in dict(shown.lines)["Control"]
+    )
 
 
 def test_notes_name_seeds_sources_and_divergence(claim, records):
@@ -101,6 +104,8 @@ def test_a_verdict_comes_back_from_its_json(verdict):
         (-math.inf, 0.25, "≤ 0.25"),
         (1 - 1e-9, 1 + 1e-9, "1 ± 1e-9"),
         (24, 72, "24 to 72"),
+        (-1e-12, 1e-12, "0 ± 1e-12"),
+        (2, 2, "= 2"),
     ],
 )
 def test_bounds_keep_their_tolerance(low, high, text):
@@ -109,9 +114,9 @@ def test_bounds_keep_their_tolerance(low, high, text):
 
 def test_labels_of_quantities(claim):
     early, late = Quantity("A", "cosine", 1), Quantity("A", "cosine", 2)
-    assert quantity_label(claim(), late) == "A: max cosine at step 2"
+    assert quantity_label(claim(), late) == "A: cosine at step 2"
     both = dataclasses.replace(late, minus=early)
-    assert quantity_label(claim(), both) == "A: max cosine at step 2 − max cosine at step 1"
+    assert quantity_label(claim(), both) == "A: cosine at step 2 − cosine at step 1"
     assert number(-0.0001, "cosine") == "0.000" and number(math.nan) == "–"
 
 
@@ -124,8 +129,8 @@ def test_curves_are_of_arms_with_more_than_three_steps(verdict, records):
     assert published == {"Network": 100.0, "Kernel": 90.0}
     panels = draw(plot).axes
     assert [axes.get_title(loc="left").splitlines() for axes in panels] == [
-        ["Network", "99.70 ± 0.25 at the end"],
-        ["Kernel", "72.20 ± 0.50 at the end"],
+        ["Network", "99.70 ± 0.25 at the last step"],
+        ["Kernel", "72.20 ± 0.50 at the last step"],
     ]
     bands = [trace for trace in chart(plot)["data"] if trace["name"] == "intervals"]
     assert [(t["visible"], t["showlegend"]) for t in bands] == [

@@ -1,4 +1,4 @@
-"""The command line: one file a command."""
+"""Command line: one file per command."""
 
 from unlazy.cli.main import main
 

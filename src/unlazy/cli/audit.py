@@ -22,52 +22,50 @@ from unlazy.core.errors import BadInput
 
 
 def seconds_of(text: str | None) -> float | None:
-    """A length of time such as 90s, 10m or 1.5h."""
+    """Return the seconds of a duration such as 90s, 10m or 1.5h."""
     if text is None:
         return None
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|)\s*", text)
     if found is None or float(found[1]) == 0:
-        raise BadInput(f"--time takes a length of time such as 90s, 10m or 1.5h, but is {text!r}.")
+        raise BadInput(f"--time takes a duration such as 90s, 10m or 1.5h, got {text!r}.")
     return float(found[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600, "": 60}[found[2]]
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--target", help="Name of the column to predict [an .npz file may hold X and y instead]."
-)
+@click.option("--target", help="Column to predict (not needed for an .npz file with X and y).")
 @click.option(
     "--task",
     type=click.Choice(["classification", "regression"]),
-    help="What kind of target it is [default: by its values].",
+    help="Type of the target [default: inferred from its values].",
 )
-@click.option(
-    "--drop", multiple=True, metavar="COLUMN", help="Leave this column out, again for each."
-)
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore this column (repeatable).")
 @click.option(
     "--time",
     "limit",
     metavar="TIME",
     default="15m",
     show_default=True,
-    help="How long it may take: 90s, 10m, 1.5h.",
+    help="Time limit: 90s, 10m, 1.5h.",
 )
 @click.option(
     "--method",
     "methods",
     multiple=True,
     metavar="NAME",
-    help="Only these contenders, again for each.",
+    help="Compare only these methods (repeatable).",
 )
 @click.option(
-    "--explain/--no-explain", default=True, help="Whether instruments explain the answer."
+    "--explain/--no-explain",
+    default=True,
+    help="Whether to run diagnostics that explain the result.",
 )
 @json_option
 @click.option(
     "--out",
     "page",
     type=click.Path(path_type=Path),
-    help="Write a page with figures to this file (.html).",
+    help="Write an HTML report with figures to this file.",
 )
 @run_options
 def audit(
@@ -82,16 +80,16 @@ def audit(
     page: Path | None,
     running: Callable[..., Any],
 ) -> None:
-    """Does the table in FILE reward feature learning, or is a kernel enough?
+    """Test whether feature learning helps on a tabular dataset.
 
-    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Fixed kernels, learned features and tree
-    ensembles compete by nested cross-validation; then instruments explain the answer. What is
-    finished is kept: the same command resumes an audit that was interrupted.
+    FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Nested cross-validation compares fixed kernels,
+    learned features and tree ensembles; diagnostics then explain the result. Interrupt it at any
+    time; the same command resumes it.
     """
     prepare_outputs(json_path)
     if page is not None:
         if page.suffix != ".html":
-            raise BadInput(f"A page ends with .html, but {page.name!r} does not.")
+            raise BadInput(f"The name of the report must end with .html, got {page.name!r}.")
         from unlazy.report.files import check_writable
 
         check_writable(page)
@@ -122,4 +120,4 @@ def audit(
     write_json(outcome.to_json(), json_path)
     if page is not None:
         write_audit(outcome, page)
-        console().print(f"Page written to {page}", soft_wrap=True)
+        console().print(f"Report written to {page}", soft_wrap=True)

@@ -14,11 +14,12 @@ from unlazy.cli.common import console
 @click.option(
     "--target",
     required=True,
-    help="Column of the labels; all others are inputs. Values are −1 and 1, or 0 and 1.",
+    help="Column of the labels; all others are inputs. Values: −1 and 1, or 0 and 1.",
 )
 def circuit_check(file: Path, target: str) -> None:
-    """Predict whether layerwise learning will work on a binary data set (CSV with a header), and
-    show the tree it would find.
+    """Predict whether layerwise training works on binary data.
+
+    FILE is a CSV file with a header. The predicted circuit is printed.
     """
     from unlazy.report.terminal import print_outcome
     from unlazy.theory.diagnosis import diagnose_file

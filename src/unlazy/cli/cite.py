@@ -8,8 +8,9 @@ import click
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 def cite(ids: tuple[str, ...]) -> None:
-    """Print BibTeX of the papers of these claims, tasks, learners or papers, and of unlazy
-    itself.
+    """Print BibTeX for claims, papers and unlazy.
+
+    ID is a paper, or a claim, task or learner of a paper.
     """
     from unlazy.report.citations import entries
 

@@ -1,4 +1,4 @@
-"""What commands share: options, the store, the console, and output as JSON."""
+"""Shared parts of commands: options, store, console, JSON output."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ store_option = click.option(
 
 
 def _use_data(_: click.Context, __: click.Parameter, folder: Path | None) -> Path | None:
-    """Where sets of images are looked for, in this process and in those it starts."""
+    """Set the folder of image datasets for this process and its children."""
     if folder is not None:
         if not folder.is_dir():
             raise BadInput(
-                f"There is no folder {folder}. --data names the folder that holds sets of images."
+                f"--data must be a folder with image datasets, but {folder} does not exist."
             )
         os.environ["UNLAZY_DATA"] = str(folder.resolve())
     return folder
@@ -44,7 +44,7 @@ data_option = click.option(
     type=click.Path(path_type=Path),
     callback=_use_data,
     expose_value=False,
-    help="Folder that holds sets of images [default: $UNLAZY_DATA, and the user's data folder].",
+    help="Folder of image datasets [default: $UNLAZY_DATA and the user's data folder].",
 )
 out_option = click.option(
     "--out",
@@ -54,7 +54,7 @@ out_option = click.option(
     help="Page to write.",
 )
 scale_option = click.option(
-    "--scale", type=SCALES, default="laptop", show_default=True, help="How large to run."
+    "--scale", type=SCALES, default="laptop", show_default=True, help="Size of the experiments."
 )
 _ENGINE_OPTIONS = (
     click.option(
@@ -62,32 +62,32 @@ _ENGINE_OPTIONS = (
         default="local",
         show_default=True,
         metavar="NAME",
-        help="Where to run: local (this process), processes, dask, tcp://host:port (a Dask "
-        "cluster that is there), or slurm.",
+        help="Execution engine: local (this process), processes, dask, tcp://host:port (running "
+        "Dask cluster) or slurm.",
     ),
     click.option(
         "--workers",
         type=click.IntRange(min=1),
-        help="Worker processes, or SLURM jobs at once [default: one a core].",
+        help="Worker processes or simultaneous SLURM jobs [default: one per core].",
     ),
     click.option(
         "--slurm",
         default="",
         metavar="NAME=VALUE,...",
-        help="What SLURM jobs ask for, such as partition=cpu,time=60,mem=4G.",
+        help="Resources per SLURM job, such as partition=cpu,time=60,mem=4G.",
     ),
     click.option(
         "--memory",
         type=click.FloatRange(min=0, min_open=True),
-        help="GiB that a running program may use [default: half of what is free, at most 2].",
+        help="GiB that a compiled program may use [default: half of the free memory, at most 2].",
     ),
 )
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say where trials are run.
+    """Add options that select the execution engine.
 
-    The command is handed `engine`, which makes the engine for a store.
+    The command receives `engine`, a function from the path of a store to an engine.
     """
 
     @functools.wraps(command)
@@ -118,7 +118,7 @@ json_option = click.option(
     "--json",
     "json_path",
     type=click.Path(path_type=Path),
-    help="Write what was found to this file ('-': standard output).",
+    help="Write results as JSON to this file ('-': standard output).",
 )
 figure_option = click.option(
     "--figure",
@@ -132,29 +132,28 @@ style_option = click.option(
     type=click.Choice(["page", "column", "wide", "slide"]),
     default="page",
     show_default=True,
-    help="Figures for a page, a column of a paper, both columns, or a slide.",
+    help="Figure size: page, one column of a paper, both columns (wide), or slide.",
 )
 learner_option = click.option(
     "--learner",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A learner, again for each: one of 'unlazy list learners', or of your own, as "
-    "file.py:Name.",
+    help="Learner (repeatable): one of 'unlazy list learners', or your own as file.py:Name.",
 )
 set_option = click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change a number of the task, such as d=100.",
+    help="Set a task parameter, such as d=100.",
 )
 first_seed_option = click.option(
     "--first-seed",
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="First seed; those below 10 were used to choose settings.",
+    help="First seed. Seeds below 10 were used for tuning.",
 )
 
 
@@ -165,7 +164,7 @@ def count_option(name: str, default: int, help: str) -> Callable[..., Any]:
 
 
 def default_store() -> Path:
-    """$UNLAZY_STORE, or a file in the user's data folder."""
+    """Return $UNLAZY_STORE, or a file in the user's data folder."""
     import platformdirs
 
     return Path(
@@ -175,9 +174,9 @@ def default_store() -> Path:
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of commands that run studies.
+    """Add options of commands that run studies.
 
-    The command receives `running`: a function that opens the session in which studies run.
+    The command receives `running`, a function that opens a session.
     """
 
     @functools.wraps(command)
@@ -190,7 +189,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         if fresh and reuse_older:
-            raise BadInput("--fresh runs all trials again: it goes without --reuse-older.")
+            raise BadInput("--fresh runs all trials again; it excludes --reuse-older.")
 
         def running(*, brief: bool = False) -> Any:
             return _running(store_path, engine, fresh, reuse_older, brief)
@@ -204,7 +203,7 @@ _FRESH_OPTION = click.option("--fresh", is_flag=True, help="Run all trials again
 _REUSE_OPTION = click.option(
     "--reuse-older",
     is_flag=True,
-    help="Also use records made by other code, libraries or data, and say so.",
+    help="Also use records made by other code, libraries or data, with a note.",
 )
 
 
@@ -216,23 +215,23 @@ def _running(
     reuse_older: bool,
     brief: bool,
 ) -> Iterator[Any]:
-    """Open the store and its engine; SIGTERM ends what is done with them as Ctrl-C does."""
+    """Open the store and its engine; SIGTERM interrupts like Ctrl-C."""
     from unlazy.api import RunSession
     from unlazy.lab.stopping import Terminated, stoppable
     from unlazy.lab.store import Store
     from unlazy.report.progress import RunProgress
 
-    place = store_path or default_store()
+    path = store_path or default_store()
     try:
-        with stoppable(), Store(place) as store, engine(place) as runner:
+        with stoppable(), Store(path) as store, engine(path) as runner:
             yield RunSession(store, runner, RunProgress(console(), brief=brief), fresh, reuse_older)
-    except KeyboardInterrupt as stop:  # as shells number it: 128 and the signal
+    except KeyboardInterrupt as stop:  # exit status of shells: 128 + signal
         number = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
         sys.exit(128 + number)
 
 
 def heading(*parts: str) -> None:
-    """Print what is run, in one line: its name first."""
+    """Print the title of a run in one line."""
     from rich.markup import escape
 
     first, *rest = map(escape, parts)
@@ -240,9 +239,7 @@ def heading(*parts: str) -> None:
 
 
 def console() -> Any:
-    """Where people read: standard output, or standard error while a machine reads standard
-    output.
-    """
+    """Return a console on standard output, or on standard error if JSON goes to standard output."""
     from rich.console import Console
 
     return Console(
@@ -252,25 +249,25 @@ def console() -> Any:
 
 
 def say(text: str) -> None:
-    """A line for people, which a quiet run leaves out."""
+    """Print a line unless --quiet is set."""
     if not is_set(QUIET):
         click.echo(text, err=click.get_current_context().meta.get("machine_reads_output", False))
 
 
 def open_in_browser(path: Path) -> None:
-    """Show a page that was written."""
+    """Open a file in the browser."""
     import webbrowser
 
     if not webbrowser.open(path.resolve().as_uri()):
-        say(f"No browser was found: open {path.resolve()} in one.")
+        say(f"No browser found; open {path.resolve()}.")
 
 
 def prepare_outputs(json_path: Path | None, figure: Path | None = None) -> None:
-    """Refuse output files that cannot be written, before anything is run; keep standard output for
-    a machine that reads it.
-    """
+    """Check before a run that output files can be written; reserve standard output for JSON."""
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise BadInput(f"A figure ends with .png, .pdf or .svg, but {figure.name!r} does not.")
+        raise BadInput(
+            f"The name of a figure must end with .png, .pdf or .svg, got {figure.name!r}."
+        )
     for path in (json_path if str(json_path) != "-" else None, figure):
         if path is not None:
             check_writable(path)
@@ -278,7 +275,7 @@ def prepare_outputs(json_path: Path | None, figure: Path | None = None) -> None:
 
 
 def write_json(data: Any, path: Path | None) -> None:
-    """Write to a file, to standard output where the path is '-', or nowhere."""
+    """Write JSON to a file, to standard output if the path is '-', or nowhere."""
     if path is None:
         return
     text = json.dumps(data, indent=2, ensure_ascii=False)
@@ -290,23 +287,21 @@ def write_json(data: Any, path: Path | None) -> None:
 
 
 def write_figure(outcome: Any, path: Path | None, style: str = "page") -> None:
-    """Write the figure of an outcome, in the format that the name ends with, and beside it the
-    numbers that are drawn.
-    """
+    """Write the figure of an outcome, and its data as CSV next to it."""
     if path is None:
         return
     from unlazy.report.figures import save_plot
     from unlazy.report.view import view_of
 
     numbers = save_plot(view_of(outcome).plots[0], path, style)
-    console().print(f"Figure written to {path}, its numbers to {numbers}", soft_wrap=True)
+    console().print(f"Figure written to {path}, data to {numbers}", soft_wrap=True)
 
 
-def whole_numbers(name: str, text: str) -> tuple[int, ...]:
-    """Numbers such as 1000,10000."""
+def integers(name: str, text: str) -> tuple[int, ...]:
+    """Return the integers of a text such as 1000,10000."""
     try:
         return tuple(sorted({int(part) for part in text.replace("_", "").split(",")}))
     except ValueError:
         raise BadInput(
-            f"{name} takes whole numbers with commas between, such as 1000,10000, but is {text!r}."
+            f"{name} takes comma-separated integers such as 1000,10000, got {text!r}."
         ) from None

@@ -15,13 +15,13 @@ from unlazy.cli.common import (
     figure_option,
     first_seed_option,
     heading,
+    integers,
     json_option,
     learner_option,
     prepare_outputs,
     run_options,
     set_option,
     style_option,
-    whole_numbers,
     write_figure,
     write_json,
 )
@@ -38,11 +38,11 @@ from unlazy.core.errors import BadInput
     default="1000",
     show_default=True,
     metavar="N,N,...",
-    help="Numbers of examples.",
+    help="Numbers of training examples.",
 )
 @count_option("--seeds", 5, "Number of seeds.")
 @first_seed_option
-@count_option("--budget", 24, "Settings that each learner may try.")
+@count_option("--budget", 24, "Configurations tried per learner.")
 @count_option("--test", 10_000, "Number of test examples.")
 @data_option
 @json_option
@@ -63,23 +63,22 @@ def compare(
     style: str,
     running: Callable[..., Any],
 ) -> None:
-    """Let learners compete on TASK: the same examples and the same tuning budget for each, and say
-    who is ahead.
+    """Compare learners with equal data and tuning budget.
 
-    TASK is a name ('unlazy list tasks'), your own, as file.py:Name, or a column of a table, as
-    table.csv:column, of which a fifth of the rows is held back for the test. What is in the store
-    is not run again; a contest that was stopped goes on where it was.
+    TASK is a built-in task ('unlazy list tasks'), your own as file.py:Name, or a column of a table
+    as table.csv:column (a fifth of its rows are test rows). Stored trials are not run again.
+    Interrupt it at any time; the same command resumes it.
     """
     prepare_outputs(json_path, figure)
     if not names:
         raise BadInput(
-            "A contest needs learners: add --learner NAME once for each. `unlazy list learners` "
-            "names them."
+            "Name at least one learner by --learner NAME (repeatable). List them with "
+            "`unlazy list learners`."
         )
     from unlazy.api import benchmark_of
     from unlazy.report.terminal import print_outcome
 
-    wanted = whole_numbers("--n", sizes)
+    wanted = integers("--n", sizes)
     benchmark = benchmark_of(
         task,
         names,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-#: Where each shell looks for what it reads at its start.
+#: The startup file of each shell.
 STARTS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/completions/unlazy.fish"}
 
 
@@ -12,8 +12,9 @@ STARTS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/comple
 @click.argument("shell", type=click.Choice(list(STARTS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete commands and options of unlazy; put it into the file that the
-    shell reads at its start.
+    """Print a shell completion script.
+
+    Add it to the startup file of SHELL.
     """
     from click.shell_completion import get_completion_class
 

@@ -13,8 +13,9 @@ from unlazy.cli.common import console, data_option
 @data_option
 @click.pass_context
 def data(context: click.Context) -> None:
-    """List the sets of images that claims use, and where they are; 'unlazy data fetch NAME' fetches
-    them.
+    """List or download image datasets.
+
+    'unlazy data fetch NAME' downloads a dataset.
     """
     if context.invoked_subcommand is not None:
         return
@@ -26,7 +27,7 @@ def data(context: click.Context) -> None:
         found = locate(name)
         megabytes = sum(download.size for download in entry.downloads) / 1e6
         if found is None:
-            rows.append([name, entry.title, "–", "–", f"{megabytes:.0f} MB to fetch"])
+            rows.append([name, entry.title, "–", "–", f"{megabytes:.0f} MB to download"])
             continue
         images = pictures_of(name)
         rows.append(
@@ -40,8 +41,8 @@ def data(context: click.Context) -> None:
         )
     console().print(
         terminal(
-            (["name", "what it is", "images to learn from + to test on", "classes", "where"], rows),
-            "Sets of images",
+            (["name", "dataset", "training + test images", "classes", "location"], rows),
+            "Image datasets",
         )
     )
     for name in SETS:
@@ -55,12 +56,12 @@ def data(context: click.Context) -> None:
     "--to",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to put them into [default: the user's data folder].",
+    help="Target folder [default: the user's data folder].",
 )
 def fetch(names: tuple[str, ...], folder: Path | None) -> None:
-    """Fetch sets of images from where they are published.
+    """Download image datasets from their publishers.
 
-    What was cut off goes on; every file is checked by its sum.
+    Interrupted downloads are resumed; checksums are verified.
     """
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -70,7 +71,7 @@ def fetch(names: tuple[str, ...], folder: Path | None) -> None:
 
     for name in names:
         if name not in SETS:
-            raise unknown("set of images that can be fetched", name, SETS)
+            raise unknown("image dataset that can be downloaded", name, SETS)
     shown = console()
     with Progress(
         TextColumn("{task.description}"),
@@ -81,13 +82,13 @@ def fetch(names: tuple[str, ...], folder: Path | None) -> None:
     ) as bar:
         bars: dict[str, object] = {}
 
-        def told(file: str, done: int, total: int) -> None:
+        def progress(file: str, done: int, total: int) -> None:
             if file not in bars:
                 bars[file] = bar.add_task(file, total=total)
             bar.update(bars[file], completed=done)  # type: ignore[arg-type]
 
         for name in names:
-            files = fetch_set(name, folder, told)
+            files = fetch_set(name, folder, progress)
             shown.print(
                 f"{SETS[name].title.partition(',')[0]} is in {files[0].parent}", soft_wrap=True
             )

@@ -1,9 +1,8 @@
-"""Defaults of one's own, from a file; `unlazy config` shows them. `--quiet` and `--verbose`, which
-every command has.
+"""Configuration files, and the options `--quiet` and `--verbose` of every command.
 
-What is given on the command line comes first, then the environment, then `unlazy.toml` in the
-working folder, then `config.toml` in the user's configuration folder. Keys are the long names of
-options; a table with the name of a command holds for that command alone.
+Precedence: command line, environment, `unlazy.toml` in the working folder, `config.toml` in the
+user's configuration folder. Keys are the long names of options. A table with the name of a command
+applies to that command only.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ import click
 from unlazy.core.errors import BadInput, unknown
 
 LOCAL = "unlazy.toml"
-#: Options that an environment variable sets too, which then comes before the file.
+#: Environment variables that take precedence over configuration files, by option.
 ENVIRONMENT = {"store": "UNLAZY_STORE"}
-#: Under these names the loudness of a run is kept with its context.
+#: Keys of both options in the context.
 QUIET, VERBOSE = "quiet", "verbose"
 
 
 def user_file() -> Path:
-    """The user's own file."""
+    """Return the path of the user's configuration file."""
     import platformdirs
 
     return Path(platformdirs.user_config_dir("unlazy")) / "config.toml"
 
 
 def files() -> list[Path]:
-    """The files that are there, the strongest last."""
+    """Return the existing configuration files, highest precedence last."""
     return [path for path in (user_file(), Path.cwd() / LOCAL) if path.is_file()]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A file of defaults."""
+    """Return the content of a configuration file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -46,7 +45,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command by their long names."""
+    """Return the options of a command by their long names."""
     found: dict[str, click.Option] = {}
     for option in command.params:
         if isinstance(option, click.Option):
@@ -57,9 +56,9 @@ def options_of(command: click.Command) -> dict[str, click.Option]:
 
 
 def default_map(commands: Mapping[str, click.Command]) -> dict[str, dict[str, Any]]:
-    """For each command, the defaults of its options, as click wants them.
+    """Return the configured option values of each command, in click's format.
 
-    Keys that no command knows are refused.
+    Unknown keys raise `BadInput`.
     """
     known = {name: options_of(command) for name, command in commands.items()}
     every = {option for options in known.values() for option in options}
@@ -91,7 +90,7 @@ def _put(defaults: dict[str, Any], option: click.Option, key: str, value: Any) -
 
 
 def loudness() -> Iterable[click.Option]:
-    """The two options that every command has."""
+    """Return the options --quiet and --verbose."""
 
     def keep(name: str) -> Callable[..., None]:
         def callback(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -103,30 +102,33 @@ def loudness() -> Iterable[click.Option]:
     return (
         click.Option(
             ["-q", "--quiet"],
-            help="Say nothing but errors, and what was asked for as JSON.",
+            help="Print only errors and requested JSON.",
             callback=keep(QUIET),
             **common,
         ),
         click.Option(
-            ["-v", "--verbose"], help="Show all of an error.", callback=keep(VERBOSE), **common
+            ["-v", "--verbose"],
+            help="Show details; on errors, the traceback.",
+            callback=keep(VERBOSE),
+            **common,
         ),
     )
 
 
 def is_set(name: str) -> bool:
-    """Whether this run is quiet, or verbose."""
+    """Return whether --quiet or --verbose was given."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(f"unlazy.{name}", False))
 
 
 @click.command()
 def config() -> None:
-    """Show the files of defaults, and what they set."""
+    """Show configuration files and effective settings."""
     from unlazy.cli.common import default_store
 
-    click.echo(f"Your own file: {user_file()}{'' if user_file().is_file() else ' (not there)'}")
+    click.echo(f"User: {user_file()}{'' if user_file().is_file() else ' (not found)'}")
     local = Path.cwd() / LOCAL
-    click.echo(f"Of this folder: {local}{'' if local.is_file() else ' (not there)'}")
+    click.echo(f"Folder: {local}{'' if local.is_file() else ' (not found)'}")
     click.echo(f"Store: {default_store()}")
     for path in files():
         click.echo(f"\n{path}:")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from unlazy.cli.common import console, heading, out_option, run_options, scale_option
+from unlazy.cli.defaults import VERBOSE, is_set
 from unlazy.cli.report import write_report
 from unlazy.report.files import check_writable
 
@@ -18,7 +19,7 @@ from unlazy.report.files import check_writable
 @out_option
 @run_options
 def demo(scale: str, out: Path, running: Callable[..., Any]) -> None:
-    """Reproduce Table 1 of shi2022 and write the page."""
+    """Reproduce Table 1 of shi2022 and write an HTML report."""
     from unlazy.api import claim_studies, judged
     from unlazy.lab.registry import find_claims
     from unlazy.lab.run import Incomplete
@@ -31,5 +32,5 @@ def demo(scale: str, out: Path, running: Callable[..., Any]) -> None:
         for outcome in judged(studies, session):
             if isinstance(outcome, Incomplete):
                 raise SystemExit(str(outcome))
-            print_verdict(outcome, console())
+            print_verdict(outcome, console(), details=is_set(VERBOSE))
         write_report(session.store, out, None, scale)

@@ -14,24 +14,25 @@ from unlazy.cli.common import console, default_store, store_option
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Run one small trial there: local, processes, dask, tcp://host:port or slurm.",
+    help="Run one small trial on this engine: local, processes, dask, tcp://host:port, slurm.",
 )
 @store_option
 def doctor(engine: str | None, store_path: Path | None) -> None:
-    """Say what machine, versions, cache, store and engines there are, and whether they are healthy.
+    """Check installation, devices, store and engines.
 
-    Exit status 1 where one is not.
+    Exit status 1 if a check fails.
     """
     from rich.markup import escape
 
     from unlazy.lab.health import signs
+    from unlazy.report.labels import count
 
-    ill = 0
+    failed = 0
     screen = console()
     for sign in signs(store_path or default_store(), engine):
-        ill += not sign.healthy
+        failed += not sign.healthy
         mark = "[green]✓[/]" if sign.healthy else "[red]✗[/]"
         screen.print(f"{mark} {sign.what}: {escape(sign.found)}", highlight=False, soft_wrap=True)
-    screen.print("All is well." if not ill else f"{ill} things need a hand.")
-    if ill:
+    screen.print(f"{count(failed, 'check')} failed." if failed else "All checks passed.")
+    if failed:
         sys.exit(1)

@@ -26,8 +26,9 @@ from unlazy.report.files import check_writable
     help="File to write [default: standard output].",
 )
 def export(store_path: Path | None, kind: str, out: Path | None) -> None:
-    """Write every measurement in the store as one long table, with a row for each trial, step and
-    measure.
+    """Export measurements (CSV, JSON lines, Parquet).
+
+    Writes one row per trial, step and measure.
     """
     from unlazy.lab.store import Store
     from unlazy.report.exporting import rows, write_export
@@ -35,7 +36,7 @@ def export(store_path: Path | None, kind: str, out: Path | None) -> None:
     if out is not None:
         check_writable(out)
     elif kind == "parquet":
-        raise BadInput("Parquet is a binary format and needs a file: add --out FILE.")
+        raise BadInput("Parquet needs an output file: add --out FILE.")
     with Store(store_path or default_store(), read_only=True) as store:
         count = write_export(rows(store.records(), store.runs()), kind, out)  # type: ignore[arg-type]
     if out is not None:

@@ -2,58 +2,117 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from unlazy.cli.common import console, default_store, store_option
+from unlazy.core.errors import BadInput
+
+if TYPE_CHECKING:
+    from unlazy.lab.claims import Claim, NotRun
+    from unlazy.lab.judging import Verdict
+
+#: Values of --verdict, with the outcomes that they select.
+VERDICTS = {
+    "holds": ("holds", "holds after correction"),
+    "fails": ("fails",),
+    "undecided": ("undecided",),
+    "assumptions-not-met": ("outside hypotheses",),
+    "not-run": ("not run",),
+}
+#: Width of lines that are not printed to a terminal.
+PIPED_WIDTH = 100
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(["tasks", "learners", "kernels", "claims"]))
+@click.argument("what", type=click.Choice(["tasks", "learners", "kernels", "claims"]))
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option("--verdict", type=click.Choice(list(VERDICTS)), help="Claims with this last verdict.")
+@click.option(
+    "--kind",
+    type=click.Choice(["task", "learner", "lemma", "table", "figure", "bound"]),
+    help="Claims of this kind.",
+)
+@click.option(
+    "--index",
+    "by_statement",
+    is_flag=True,
+    help="List every numbered statement of the papers, with its claims, code and tests.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @store_option
-def list_things(
-    kind: str, patterns: tuple[str, ...], as_json: bool, store_path: Path | None
+def list_entries(
+    what: str,
+    patterns: tuple[str, ...],
+    verdict: str | None,
+    kind: str | None,
+    by_statement: bool,
+    as_json: bool,
+    store_path: Path | None,
 ) -> None:
-    """List tasks, learners, kernels, or the numbered statements of papers with the claims that test
-    them, their newest verdict, code and tests.
+    """List tasks, learners, kernels or claims.
 
-    PATTERN selects by name ('parity*'), and claims also by paper (shi2022) or by statement
-    ('Lemma 6').
+    PATTERN selects by name ('parity*'); claims also by paper (shi2022) or text ('Lemma 6'). Claims
+    are listed with the last verdict in the store, one line per claim.
     """
-    import fnmatch
+    if what == "claims":
+        store = store_path or default_store()
+        if by_statement:
+            if verdict or kind:
+                raise BadInput("--index lists numbered statements; it excludes --verdict, --kind.")
+            return _print_index(patterns, as_json, store)
+        return _print_claims(patterns, verdict, kind, as_json, store)
+    if verdict or kind or by_statement:
+        raise BadInput(f"--verdict, --kind and --index apply to claims, not to {what}.")
+    return _print_entries(what, patterns, as_json)
 
+
+def _print_entries(what: str, patterns: tuple[str, ...], as_json: bool) -> None:
     from unlazy.core.naming import describe
     from unlazy.lab import registry
     from unlazy.report.tables import terminal
 
-    if kind == "claims":
-        return _statements(patterns, as_json, store_path or default_store())
-    named = {
+    entries = {
         "tasks": registry.tasks,
         "learners": registry.learners,
         "kernels": registry.kernels,
-    }[kind]()
-    found = [
+    }[what]()
+    rows = [
         {"id": name, "what": entry.summary, **describe(entry.value)}
-        for name, entry in named.items()
+        for name, entry in entries.items()
         if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     ]
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    table = ["id", "description"], [[str(row["id"]), str(row["what"])] for row in rows]
+    console().print(terminal(table))
+
+
+def _print_claims(
+    patterns: tuple[str, ...], verdict: str | None, kind: str | None, as_json: bool, store: Path
+) -> None:
+    from unlazy.report.index import claim_json, claim_lines, claim_rows
+
+    rows: list[Claim | NotRun] = [
+        row for row in claim_rows(patterns) if kind is None or row.kind == kind
+    ]
+    verdicts = _verdicts({row.id for row in rows}, store)
+    if verdict is not None:
+        outcomes = {name: each.outcome for name, each in verdicts.items()}
+        rows = [row for row in rows if outcomes.get(row.id, "not run") in VERDICTS[verdict]]
+    if as_json:
+        click.echo(json.dumps(claim_json(rows, verdicts), indent=2, ensure_ascii=False))
     else:
-        shown = ["id", "what"]
-        console().print(
-            terminal((shown, [[str(row[column]) for column in shown] for row in found]))
-        )
+        _print_lines(claim_lines(rows, verdicts, _width(PIPED_WIDTH)))
 
 
-def _statements(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:
+def _print_index(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:
     from unlazy.lab.paper_index import index
     from unlazy.report.index import index_json, index_lines
 
@@ -62,14 +121,22 @@ def _statements(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:
     if as_json:
         click.echo(json.dumps(index_json(entries, verdicts), indent=2, ensure_ascii=False))
     else:
-        screen = console()
-        width = screen.width if screen.is_terminal else sys.maxsize
-        for line in index_lines(entries, verdicts, width):
-            screen.print(line, markup=False, highlight=False, soft_wrap=True)
+        _print_lines(index_lines(entries, verdicts, _width(sys.maxsize)))
 
 
-def _verdicts(ids: set[str], path: Path) -> dict[str, Any]:
-    """Judge the newest run of each claim that the store has."""
+def _width(piped: int) -> int:
+    screen = console()
+    return int(screen.width) if screen.is_terminal else piped
+
+
+def _print_lines(lines: Any) -> None:
+    screen = console()
+    for line in lines:
+        screen.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _verdicts(ids: set[str], path: Path) -> dict[str, Verdict]:
+    """Return the verdict on the newest stored run of each claim."""
     from unlazy.lab.registry import claims
     from unlazy.lab.store import Store
     from unlazy.studies.claim import newest, verdict_of

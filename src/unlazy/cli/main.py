@@ -1,6 +1,6 @@
-"""The group of commands.
+"""The command `unlazy` and its subcommands.
 
-Nothing here imports JAX before it is needed, so that `--help` answers at once.
+JAX is imported on demand, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unlazy.cli.defaults import VERBOSE, config, default_map, loudness
 from unlazy.cli.demo import demo
 from unlazy.cli.doctor import doctor
 from unlazy.cli.export import export
-from unlazy.cli.list import list_things
+from unlazy.cli.list import list_entries
 from unlazy.cli.new import new
 from unlazy.cli.play import play
 from unlazy.cli.report import report
@@ -45,12 +45,18 @@ RENAMED = {
     "--most-seeds": "--max-seeds",
     "--null": "--shuffle-labels",
 }
-#: Commands that work with any file of defaults, and so help to mend one.
+#: Subcommands by purpose, in the order of `--help`.
+GROUPS = {
+    "Experiments": (reproduce, compare, scaling, audit, circuit_check, uci, demo),
+    "Results": (play, list_entries, rules, show, report, export, cite),
+    "Setup": (new, data, store, rerun, doctor, config, completion),
+}
+#: Commands that run with an invalid configuration file, so that it can be repaired.
 REPAIRS = ("config", "completion")
 
 
 class _Refused(click.ClickException):
-    """An error of ours: one sentence, exit status 2."""
+    """Error message of one sentence; exit status 2."""
 
     exit_code = 2
 
@@ -65,7 +71,15 @@ def _present_word(word: str, *, first: bool) -> str:
 
 
 class _Commands(click.Group):
-    """A group that explains our errors and suggests the nearest command."""
+    """Command group with grouped help, short error messages and suggestions."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.commands))
+        for purpose, commands in GROUPS.items():
+            with formatter.section(purpose):
+                for command in commands:
+                    help_text = command.get_short_help_str(limit=200).rstrip(".")
+                    formatter.write(f"  {command.name or '':{width}}  {help_text}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -76,7 +90,7 @@ class _Commands(click.Group):
             raise _Refused(str(error)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        args = [_present_word(word, first=place == 0) for place, word in enumerate(args)]
+        args = [_present_word(word, first=index == 0) for index, word in enumerate(args)]
         known = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in known:
             near = difflib.get_close_matches(args[0], known, n=1, cutoff=0.3)
@@ -90,33 +104,11 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
-    """Find out where gradient descent learns features, and so beats every method with fixed
+    """Measure when networks trained by gradient descent learn features, and when that beats fixed
     features.
     """
 
 
-for command in (
-    list_things,
-    reproduce,
-    rules,
-    compare,
-    scaling,
-    audit,
-    uci,
-    show,
-    report,
-    export,
-    demo,
-    play,
-    data,
-    circuit_check,
-    new,
-    rerun,
-    store,
-    doctor,
-    cite,
-    config,
-    completion,
-):
+for command in (command for commands in GROUPS.values() for command in commands):
     command.params.extend(loudness())
     main.add_command(command)

@@ -1,6 +1,4 @@
-"""`unlazy new`: a starting file for a task, a learner or a claim of one's own, that runs as it
-is.
-"""
+"""`unlazy new`: template files for tasks, learners and claims."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ import click
 
 from unlazy.core.errors import require
 
-#: What is run next, by kind.
+#: The command that runs each template.
 NEXT = {
     "task": "unlazy compare ./{file}:{Name} --learner linear --learner ntk --n 100,1000",
     "learner": "unlazy compare glasgow2023/task --learner ./{file}:{Name} "
@@ -26,21 +24,21 @@ NEXT = {
 @click.argument("kind", type=click.Choice(list(NEXT)))
 @click.argument("name")
 def new(kind: str, name: str) -> None:
-    """Write a starting file NAME.py for a task, a learner or a claim of your own into this
-    folder.
+    """Create a template for a task, learner or claim.
+
+    Writes the runnable file NAME.py to the working folder.
     """
     path, command = start(kind, name, Path.cwd())
-    click.echo(f"{path.name} is written, and runs as it is:\n\n    {command}\n")
+    click.echo(f"{path.name} written. Run it:\n\n    {command}\n")
 
 
 def start(kind: str, name: str, folder: Path) -> tuple[Path, str]:
-    """Write the file; returns its path and the command that runs it."""
+    """Write the file; return its path and the command that runs it."""
     snake, camel = names_of(name)
     path = folder / f"{snake}.py"
     require(
         not path.exists(),
-        f"{path.name} is there already, and nothing was changed. Take another name, or remove "
-        "it first.",
+        f"{path.name} already exists.",
     )
     words = {"file": path.name, "name": snake, "Name": camel}
     text = (
@@ -53,16 +51,14 @@ def start(kind: str, name: str, folder: Path) -> tuple[Path, str]:
 
 
 def names_of(name: str) -> tuple[str, str]:
-    """A word as the name of a file and of a class: sparse_parity and SparseParity, whichever was
-    given.
-    """
+    """Return a name as file name and class name, such as sparse_parity and SparseParity."""
     usable = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None and not keyword.iskeyword(
         name.lower()
     )
     require(
         usable,
-        "A name is one word of letters, digits and '_' that begins with a letter, such as "
-        f"sparse_parity, but {name!r} is not.",
+        "A name consists of letters, digits and '_' and begins with a letter, such as "
+        f"sparse_parity, got {name!r}.",
     )
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_")
     return snake, "".join(part.capitalize() for part in snake.split("_"))

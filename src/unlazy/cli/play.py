@@ -20,25 +20,25 @@ from unlazy.report.files import check_writable
     "changes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Begin with another number, such as d=40.",
+    help="Set a parameter, such as d=40.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Port on this machine [default: any that is free].",
+    help="Port on this machine [default: any free port].",
 )
-@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
 @click.option(
     "--record",
     "record_path",
     type=click.Path(path_type=Path),
-    help="Run to the end without a page, and write the recording: one HTML file.",
+    help="Train without a browser and write a recording (one HTML file).",
 )
 @click.option(
     "--check",
     is_flag=True,
-    help="Start the server, watch a short run through it, say how long it took, and end.",
+    help="Start the server, run a short training through it, print its duration and exit.",
 )
 @store_option
 def play(
@@ -50,20 +50,19 @@ def play(
     check: bool,
     store_path: Path | None,
 ) -> None:
-    """Watch networks learn: a page on this machine on which you choose a task, move sliders and see
-    neurons find what is hidden.
+    """Watch training live in the browser.
 
-    Without a name it opens the stories of the papers; a name is that of a paper ('shi2022'), of a
-    task ('unlazy list tasks'), of a task of your own, as file.py:Name, or of a column of a table,
-    as table.csv:column. The page is served on this machine alone, and training stops when it is
-    closed. Errors of rivals are kept in the store.
+    Without a name, the page shows walkthroughs of the papers. A name is a paper ('shi2022'), a task
+    ('unlazy list tasks'), your own task as file.py:Name, or a column of a table as
+    table.csv:column. The page is served to this machine only; training stops if it is closed.
+    Errors of baselines are stored.
     """
     if check:
         return click.echo(checked())
     presets = presets_with(what)
     chosen = what or next(iter(presets))
     values, store = values_of(changes), store_path or default_store()
-    presets[chosen].scenario(values)  # wrong numbers are refused before anything is opened
+    presets[chosen].scenario(values)  # invalid values fail before a browser opens
     if record_path is not None:
         return _record(presets[chosen], values, record_path, store)
     _serve(presets, {"preset": chosen, "values": values}, port, no_browser, store)
@@ -71,7 +70,7 @@ def play(
 
 
 def presets_with(what: str | None) -> dict[str, Any]:
-    """The stories, all tasks of the registry, and what was named."""
+    """Return walkthroughs, built-in tasks and the named preset, by name."""
     from unlazy.lab.registry import tasks
     from unlazy.play.own import task_preset
     from unlazy.play.presets import PRESETS
@@ -86,14 +85,12 @@ def presets_with(what: str | None) -> dict[str, Any]:
 
 
 def values_of(changes: tuple[str, ...]) -> dict[str, str]:
-    """Texts such as d=40, by name."""
+    """Return the values of texts such as d=40 by name."""
     found = {}
     for change in changes:
         name, sign, text = change.partition("=")
         if not sign:
-            raise BadInput(
-                f"A change is written NAME=VALUE, such as d=40, but {change!r} has no '='."
-            )
+            raise BadInput(f"--set takes NAME=VALUE, such as d=40, got {change!r}.")
         found[name] = text
     return found
 
@@ -109,10 +106,10 @@ def _serve(
     token, sock = secrets.token_urlsafe(24), free_port(port)
     address = f"http://127.0.0.1:{sock.getsockname()[1]}/?token={token}"
     click.echo(
-        f"The page is at {address}\nIt is open to this machine alone. Close the tab to stop the "
-        "work, press Ctrl-C to end."
+        f"Open {address}\nOnly this machine has access. Close the tab to stop training; press "
+        "Ctrl-C to exit."
     )
-    sock.listen(64)  # a browser that comes before the server waits for it
+    sock.listen(64)  # a browser that connects before the server waits
     if not no_browser:
         webbrowser.open(address)
     serve(application(presets, token, opening, store), sock)
@@ -134,19 +131,15 @@ def _record(preset: Any, values: dict[str, Any], path: Path, store: Path) -> Non
 
         found = record(preset, values, store=store, watch=watch)
     write_recording(found, path)
-    click.echo(
-        f"Recording written to {path.resolve()}: open it in a browser, no network is needed."
-    )
+    click.echo(f"Recording written to {path.resolve()} (one file, works offline).")
 
 
-#: Numbers of the run that `--check` watches: the same programs at small sizes.
+#: Parameters of the run of `--check`: the same programs at small sizes.
 SMALL = {"d": "12", "D": "6", "m": "8", "T": "20", "n": "300", "seeds": "1"}
 
 
 def checked() -> str:
-    """A server in a thread of its own, a page asked for, a run watched to its end through the
-    socket.
-    """
+    """Run a server in a thread, request the page, follow one training run, and return a report."""
     import json
     import secrets
     import urllib.request
@@ -174,6 +167,6 @@ def checked() -> str:
                     break
     took = time.perf_counter() - begin
     return (
-        f"The page works: {size:,} bytes, {frames} frames, the first after {first:.1f} s, all "
+        f"The page works: {size:,} bytes, {frames} frames, first frame after {first:.1f} s, last "
         f"after {took:.1f} s."
     )

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 @click.option(
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Also write the figures for print into this folder.",
+    help="Also write print figures to this folder.",
 )
-@click.option("--scale", type=SCALES, help="Only runs of claims at this scale.")
+@click.option("--scale", type=SCALES, help="Only claims at this scale.")
 @style_option
-@click.option("--open", "show", is_flag=True, help="Show the page in the browser.")
+@click.option("--open", "show", is_flag=True, help="Open the report in the browser.")
 def report(
     store_path: Path | None,
     out: Path,
@@ -44,8 +44,9 @@ def report(
     style: str,
     show: bool,
 ) -> None:
-    """Write one HTML page, readable offline: all verdicts in the store, curves and moving neurons,
-    contests and scaling studies.
+    """Write an HTML report of all stored results.
+
+    One file that works offline: verdicts, learning curves, neurons, comparisons, scaling studies.
     """
     from unlazy.lab.store import Store
 
@@ -59,7 +60,7 @@ def report(
 def write_report(
     store: Store, out: Path, figures: Path | None, scale: str | None, style: str = "page"
 ) -> None:
-    """Write the page, and the figures where they are wanted."""
+    """Write the report, and figures if a folder is given."""
     from unlazy.report.entries import found_in
     from unlazy.report.figures import save_plots
     from unlazy.report.html import write_page
@@ -71,6 +72,6 @@ def write_report(
         written = []
         if figures is not None:
             written = [path for view in views for path in save_plots(view, figures, style)]
-    say(f"Page written to {out.resolve()}: open it in a browser, no network is needed.")
+    say(f"Report written to {out.resolve()} (one file, works offline).")
     for path in written:
-        say(f"{'Numbers' if path.suffix == '.csv' else 'Figure'} written to {path}")
+        say(f"{'Data' if path.suffix == '.csv' else 'Figure'} written to {path}")

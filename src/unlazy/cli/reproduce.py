@@ -20,44 +20,42 @@ from unlazy.cli.common import (
     scale_option,
     write_json,
 )
+from unlazy.cli.defaults import VERBOSE, is_set
 
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @scale_option
-@click.option(
-    "--seeds", type=click.IntRange(min=1), help="Number of seeds [default: as the claim says]."
-)
+@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds [default: the claim's].")
 @click.option(
     "--first-seed",
     type=click.IntRange(min=0),
-    help="First seed; settings were chosen on those below 10, rules looked at on those below "
-    "1000 [default: the claim's judging seeds].",
+    help="First seed. Seeds below 10 were used for tuning, below 1000 in development [default: the "
+    "claim's held-out seeds].",
 )
 @click.option(
     "--controls",
     is_flag=True,
-    help="Run the world in which each statement is false, too: there its rule must not hold.",
+    help="Also run the negative controls, on which the criteria must fail.",
 )
 @click.option(
     "--shuffle-labels",
     is_flag=True,
-    help="Instead, show all learners labels of other inputs, and count the rules that hold by "
-    "error.",
+    help="Train all learners on shuffled labels instead, and count the claims that still hold.",
 )
 @click.option(
     "--until-decided",
     is_flag=True,
-    help="Add seeds to what is undecided; repeated looks share the error of one.",
+    help="Add seeds while undecided; all interim tests share one error level.",
 )
-@count_option("--max-seeds", 40, "Where --until-decided ends.")
+@count_option("--max-seeds", 40, "Maximum number of seeds of --until-decided.")
 @data_option
 @json_option
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with status 1 unless every statement holds, else with 3 unless every number is "
-    "reproduced.",
+    help="Exit with status 1 unless every claim holds, else with 3 unless every published number "
+    "is reproduced.",
 )
 @run_options
 def reproduce(
@@ -73,10 +71,9 @@ def reproduce(
     strict: bool,
     running: Callable[..., Any],
 ) -> None:
-    """Run claims and judge them: the statement, and the published numbers. ID may be a pattern such
-    as 'shi2022/*'.
+    """Test claims of a paper and report verdicts.
 
-    What is in the store is not run again.
+    ID is a claim or a pattern such as 'shi2022/*'. Stored trials are not run again.
     """
     from unlazy.api import claim_studies, judged
     from unlazy.lab.registry import find_claims, find_not_run
@@ -103,13 +100,13 @@ def reproduce(
             heading(names, f"{scale} scale", f"store {session.store.path}")
             for outcome in judged(studies, session):
                 if isinstance(outcome, Incomplete):
-                    console().print(f"[red]Not judged:[/] {outcome}", soft_wrap=True)
+                    console().print(f"[red]Incomplete:[/] {outcome}", soft_wrap=True)
                     failed = not shuffle_labels
                 else:
-                    print_verdict(outcome, console())
+                    print_verdict(outcome, console(), details=is_set(VERBOSE))
                     verdicts.append(outcome)
     if len(verdicts) > 1:
-        console().print(terminal(ledger(verdicts), "The ledger"))
+        console().print(terminal(ledger(verdicts), "Verdicts"))
     if rows:
         console().print(terminal(waiting(rows), "Not run yet"))
     if shuffle_labels:

@@ -26,14 +26,14 @@ from unlazy.core.errors import BadInput
 @click.option(
     "--tolerance",
     type=click.FloatRange(min=0),
-    help="By how much numbers may differ, relative to them or to 1 [default: 1e-4].",
+    help="Allowed difference |new − old| / max(|old|, 1) [default: 1e-4].",
 )
 @click.option(
     "--load",
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A file that defines classes of the trial, again for each.",
+    help="File that defines classes of the trial (repeatable).",
 )
 @store_option
 @json_option
@@ -46,12 +46,11 @@ def rerun(
     json_path: Path | None,
     engine: Callable[[Path], Any],
 ) -> None:
-    """Run the trial of one record again, alone, and compare.
+    """Rerun one trial and compare with the stored record.
 
-    KEY may be the beginning of a record's id, if it is the only one.
-
-    The store is not changed. Exit status 1 where a number differs. A fold of a table cannot be run
-    alone, since its rows are not in the record; the command that runs its audit again is named.
+    KEY is the id of a record or a unique prefix of it. The store is not changed. Exit status 1 if a
+    number differs. A fold of a table cannot be rerun alone, because its rows are not stored; the
+    command of its audit is printed.
     """
     prepare_outputs(json_path)
     from unlazy.lab.engines.base import NullCallback
@@ -60,17 +59,18 @@ def rerun(
     from unlazy.lab.repeating import TOLERANCE, differences
     from unlazy.lab.store import Store
     from unlazy.lab.trials import Failure
+    from unlazy.report.labels import count
 
-    place = store_path or default_store()
-    with Store(place, read_only=True) as store:
-        old = store.get(_whole(key, store.all_ids(), place), arrays=False)
+    path = store_path or default_store()
+    with Store(path, read_only=True) as store:
+        old = store.get(_whole(key, store.all_ids(), path), arrays=False)
         command = _command(old.id, store)
     try:
         trial = rebuilt(old.key, old.trial, [load_file(file) for file in files])
     except BadInput as error:
-        again = f" Its whole study can be run again: {command} --fresh" if command else ""
+        again = f" Rerun its study: {command} --fresh" if command else ""
         raise BadInput(f"{error}{again}") from error
-    with engine(place) as runner:
+    with engine(path) as runner:
         (new,) = runner.run([trial], NullCallback())
     if isinstance(new, Failure):
         raise BadInput(f"The trial {old.key} could not be run: {new.reason}.")
@@ -81,8 +81,8 @@ def rerun(
     for each in found:
         if each.largest:
             screen.print(
-                f"  {each.measure}: {each.largest:.2g} "
-                f"apart{'' if each.equal else f', more than {allowed:g}'}",
+                f"  {each.measure}: difference "
+                f"{each.largest:.2g}{'' if each.equal else f', more than {allowed:g}'}",
                 highlight=False,
             )
     changed = [
@@ -91,18 +91,18 @@ def rerun(
         if old.provenance.get(name) != new.provenance[name]
     ]
     if changed:
-        screen.print(f"  Since then: {', '.join(changed)}", highlight=False, soft_wrap=True)
+        screen.print(f"  Changed: {', '.join(changed)}", highlight=False, soft_wrap=True)
     good = all(each.equal for each in found)
-    said = (
-        "equal bit by bit"
+    result = (
+        "bitwise equal"
         if worst is None or worst.largest == 0
         else "equal up to rounding"
         if good
         else "DIFFERENT"
     )
     screen.print(
-        f"{old.key}: {said}, {len(found)} measures; {old.seconds:.3g} s then, {new.seconds:.3g} "
-        "s now",
+        f"{old.key}: {result}, {count(len(found), 'measure')}; {old.seconds:.3g} s before, "
+        f"{new.seconds:.3g} s now",
         highlight=False,
     )
     write_json(
@@ -126,16 +126,16 @@ def _command(record: str, store: Any) -> str:
     return ""
 
 
-def _whole(key: str, keys: list[str], place: Path) -> str:
+def _whole(key: str, keys: list[str], path: Path) -> str:
     matching = [each for each in keys if each.startswith(key)]
     if len(matching) == 1 or key in matching:
         return key if key in matching else matching[0]
     if not matching:
         raise BadInput(
-            f"The store {place} holds no record whose key begins with {key!r}. `unlazy export` "
-            "lists all keys."
+            f"{path} has no record with a key that begins with {key!r}. `unlazy export` lists all "
+            "keys."
         )
     raise BadInput(
-        f"{len(matching)} records begin with {key!r}: {', '.join(matching[:3])}, … Give more of "
-        "the key."
+        f"{len(matching)} keys begin with {key!r}: {', '.join(matching[:3])}, … Give a longer "
+        "prefix."
     )

@@ -12,11 +12,13 @@ from unlazy.cli.common import console, default_store, store_option
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--json", "as_json", is_flag=True, help="Print checks and definitions as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @store_option
 def rules(ids: tuple[str, ...], as_json: bool, store_path: Path | None) -> None:
-    """Print by what a claim is judged: statement, checks, definitions of the measured quantities,
-    conditions, control, and every change that was made after a run.
+    """Show how a claim is tested: checks, control, history.
+
+    Prints the statement, the definition of every measured quantity, the bounds with their source,
+    assumptions, negative control, and changes made after a run.
     """
     from unlazy.lab.registry import find_claims, find_not_run
     from unlazy.lab.store import Store

@@ -34,19 +34,19 @@ from unlazy.core.errors import BadInput
     "--vary",
     required=True,
     metavar="NAME=VALUES",
-    help="A number of the task and its values: d=32..1024, which doubles, or d=16,24,32.",
+    help="Task parameter and its values: d=32..1024 (doubling) or d=16,24,32.",
 )
 @set_option
 @click.option(
     "--target-error",
     type=float,
-    help="Test error to be reached: share of wrong labels, or squared [default: 0.05, or the "
-    "least of 0.1, 0.2, 0.3, 0.4 that all reach].",
+    help="Target test error: fraction of wrong labels, or squared error [default: 0.05, or the "
+    "smallest of 0.1, 0.2, 0.3, 0.4 that every learner reaches].",
 )
 @count_option("--seeds", 3, "Number of seeds.")
 @first_seed_option
-@count_option("--budget", 6, "Settings that each learner may try at each n.")
-@count_option("--max-n", 20_000, "Examples that no learner may exceed.")
+@count_option("--budget", 6, "Configurations tried per learner and n.")
+@count_option("--max-n", 20_000, "Maximum number of training examples.")
 @count_option("--test", 4096, "Number of test examples.")
 @data_option
 @json_option
@@ -69,19 +69,19 @@ def scaling(
     style: str,
     running: Callable[..., Any],
 ) -> None:
-    """Measure how many examples learners need on TASK as one of its numbers grows, and fit the
-    exponents.
+    """Measure sample complexity as a task parameter grows.
 
-    Learners on fresh examples are run in one pass; for all others n is searched, and they are tuned
-    at each n as in a contest. What is in the store is not run again.
+    Fits the exponent of the number of examples needed to reach the target error. Online learners
+    run once; for all others n is searched, with tuning at each n. Stored trials are not run again.
     """
     prepare_outputs(json_path, figure)
     if not names:
         raise BadInput(
-            "A scaling study needs learners: add --learner NAME once for each. `unlazy list "
-            "learners` names them."
+            "Name at least one learner by --learner NAME (repeatable). List them with "
+            "`unlazy list learners`."
         )
     from unlazy.api import study_of
+    from unlazy.report.labels import count as counted
     from unlazy.report.terminal import print_outcome
 
     study = study_of(
@@ -97,16 +97,16 @@ def scaling(
         test=test,
     )
     with running(brief=True) as session:
-        places = ", ".join(f"{place:g}" for place in study.places)
+        values = ", ".join(f"{value:g}" for value in study.places)
         heading(
             study.title,
-            f"examples to an error of {study.goal:g} at {study.field} = {places}",
+            f"examples needed for error {study.goal:g} at {study.field} = {values}",
             f"seeds {study.seeds[0]} to {study.seeds[-1]}",
             f"store {session.store.path}",
         )
         outcome = session.run_one(study)
         new = session.callback.trials
-        console().print(f"{new} trials were run." if new else "All trials are stored.")
+        console().print(f"{counted(new, 'trial')} run." if new else "All trials are stored.")
     print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

@@ -7,20 +7,20 @@ from pathlib import Path
 import click
 
 from unlazy.cli.common import SCALES, console, data_option, default_store, store_option
+from unlazy.cli.defaults import VERBOSE, is_set
 
 
 @click.command()
 @click.argument("pattern", required=False, metavar="[ID or TASK]")
-@click.option("--scale", type=SCALES, help="Only runs of claims at this scale.")
-@click.option("--details", is_flag=True, help="Show all details.")
+@click.option("--scale", type=SCALES, help="Only claims at this scale.")
+@click.option("--details", is_flag=True, help="Show all details, as -v does.")
 @store_option
 @data_option
 def show(pattern: str | None, scale: str | None, details: bool, store_path: Path | None) -> None:
-    """Show what the store holds without running anything: all in short, or claims, contests and
-    scaling studies of a name in full.
+    """Show stored results without running anything.
 
-    The name is that of a claim or of the task of a contest or scaling study, or a pattern such as
-    'shi2022/*'.
+    Without a name, one line per result. A name is a claim, the task of a comparison or scaling
+    study, or a pattern such as 'shi2022/*'.
     """
     from unlazy.lab.store import Store
     from unlazy.report.entries import found_in
@@ -35,4 +35,4 @@ def show(pattern: str | None, scale: str | None, details: bool, store_path: Path
             screen.print(table(each))
         return
     for view in views:
-        print_view(view, screen, details=details)
+        print_view(view, screen, details=details or is_set(VERBOSE))

@@ -23,24 +23,23 @@ from unlazy.core.errors import BadInput
 if TYPE_CHECKING:
     from unlazy.lab.maintenance import Compared
 
-#: So many changed measures or modules of a trial are named.
+#: Maximum number of changed measures or modules printed per trial.
 SHOWN = 3
 
 
 @click.group()
 def store() -> None:
-    """Keep stores: check one, compare its records, merge stores of several machines, remove what
-    no run refers to.
-    """
+    """Check, merge or compact result stores."""
 
 
 @store.command()
 @store_option
 def check(store_path: Path | None) -> None:
-    """Read all of a store, and say what is damaged. Exit status 1 where something is."""
+    """Read a whole store and report damage. Exit status 1 if there is any."""
     from rich.markup import escape
 
     from unlazy.lab.maintenance import check as checked
+    from unlazy.report.labels import count
 
     path = store_path or default_store()
     found = checked(path)
@@ -48,18 +47,19 @@ def check(store_path: Path | None) -> None:
     for problem in found.problems:
         screen.print(f"[red]✗[/] {escape(problem)}", highlight=False, soft_wrap=True)
     screen.print(
-        f"{path}: {found.records} records, {found.runs} runs, {found.failures} failures",
+        f"{path}: {count(found.records, 'record')}, {count(found.runs, 'run')}, "
+        f"{count(found.failures, 'failure')}",
         highlight=False,
         soft_wrap=True,
     )
     if found.problems:
         screen.print(
-            f"{len(found.problems)} problems. What is whole can be saved: unlazy store merge "
+            f"{count(len(found.problems), 'problem')}. Copy the intact records: unlazy store merge "
             f"{path} --store NEW",
             soft_wrap=True,
         )
         sys.exit(1)
-    screen.print("The store is whole.")
+    screen.print("No damage found.")
 
 
 @store.command()
@@ -68,10 +68,9 @@ def check(store_path: Path | None) -> None:
 @store_option
 @json_option
 def diff(key: str, details: bool, store_path: Path | None, json_path: Path | None) -> None:
-    """Compare records of equal trials made by different code, libraries or data: what changed, and
-    by how much each measure did.
+    """Compare records of equal trials made by different code, libraries or data.
 
-    KEY may be the beginning of a record's key or its id; without it, all trials are compared.
+    KEY is a key or id of a record, or a prefix; by default all trials are compared.
     """
     prepare_outputs(json_path)
     from rich.markup import escape
@@ -82,7 +81,7 @@ def diff(key: str, details: bool, store_path: Path | None, json_path: Path | Non
     path = store_path or default_store()
     with Store(path, read_only=True) as opened:
         if key and not any(each.startswith(key) for each in opened.all_ids()):
-            raise BadInput(f"The store {path} holds no record whose key begins with {key!r}.")
+            raise BadInput(f"{path} has no record with a key that begins with {key!r}.")
         found = compare(opened, key.partition(".")[0])
     screen = console()
     screen.print(f"{path}: {escape(_summary(found))}", highlight=False, soft_wrap=True)
@@ -98,7 +97,7 @@ def diff(key: str, details: bool, store_path: Path | None, json_path: Path | Non
 
 
 def _summary(found: Sequence[Compared]) -> str:
-    """Say how many trials can be compared, what changed, and the largest change."""
+    """Return the number of comparable trials, the changed code and the largest change."""
     if not found:
         return "no trial has records of different fingerprints."
     trials = len({pair.new.key for pair in found})
@@ -111,9 +110,9 @@ def _summary(found: Sequence[Compared]) -> str:
     )
 
 
-def _some(things: Sequence[object], everything: bool = False) -> str:
-    shown = list(map(str, things if everything else things[:SHOWN]))
-    return ", ".join(shown) + f" and {len(things) - len(shown)} more" * (len(things) > len(shown))
+def _some(values: Sequence[object], everything: bool = False) -> str:
+    shown = list(map(str, values if everything else values[:SHOWN]))
+    return ", ".join(shown) + f" and {len(values) - len(shown)} more" * (len(values) > len(shown))
 
 
 def _plain(pair: Compared) -> dict[str, Any]:
@@ -141,30 +140,32 @@ def _plain(pair: Compared) -> dict[str, Any]:
 )
 @store_option
 def merge(sources: tuple[Path, ...], store_path: Path | None) -> None:
-    """Bring the records, runs and rules of other stores into one (--store).
+    """Copy records, runs and acceptance criteria of other stores into one (--store).
 
-    Those are only read. Damaged records are left out and named.
+    The other stores are only read. Damaged records are skipped and listed.
     """
     from rich.markup import escape
 
     from unlazy.lab.maintenance import merge as merged
     from unlazy.lab.store import Store
+    from unlazy.report.labels import count
 
     path = store_path or default_store()
     with Store(path) as target:
         found = merged(target, sources)
     screen = console()
     screen.print(
-        f"{path}: {found.added} records added, {found.known} were there, {found.runs} runs added",
+        f"{path}: {count(found.added, 'record')} added, {found.known} already stored, "
+        f"{count(found.runs, 'run')} added",
         highlight=False,
         soft_wrap=True,
     )
     for problem in found.damaged:
-        screen.print(f"[red]Left out:[/] {escape(problem)}", highlight=False, soft_wrap=True)
+        screen.print(f"[red]Skipped:[/] {escape(problem)}", highlight=False, soft_wrap=True)
     if found.differing:
         shown = ", ".join(found.differing[:5])
         screen.print(
-            f"[yellow]{len(found.differing)} trials have other numbers there;[/] those of "
+            f"[yellow]{count(len(found.differing), 'trial')} with different numbers;[/] those of "
             f"{path} are kept: {shown}",
             soft_wrap=True,
         )
@@ -178,14 +179,15 @@ def merge(sources: tuple[Path, ...], store_path: Path | None) -> None:
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
-    help="Spare records younger than this.",
+    help="Keep records younger than this.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @store_option
 def gc(days: float, dry_run: bool, store_path: Path | None) -> None:
-    """Remove records that no run refers to, and give the space back."""
+    """Remove records that no run uses, and free their space."""
     from unlazy.lab.maintenance import unreferred
     from unlazy.lab.store import Store
+    from unlazy.report.labels import count
 
     path = store_path or default_store()
     screen = console()
@@ -193,13 +195,15 @@ def gc(days: float, dry_run: bool, store_path: Path | None) -> None:
         keys = unreferred(open_store, days)
         if dry_run:
             screen.print(
-                f"{path}: {len(keys)} records would be removed", highlight=False, soft_wrap=True
+                f"{path}: {count(len(keys), 'record')} would be removed",
+                highlight=False,
+                soft_wrap=True,
             )
             return
         open_store.remove(keys)
         freed = open_store.tidy()
     screen.print(
-        f"{path}: {len(keys)} records removed, {max(freed, 0) / 2**20:.1f} MiB given back",
+        f"{path}: {count(len(keys), 'record')} removed, {max(freed, 0) / 2**20:.1f} MiB freed",
         highlight=False,
         soft_wrap=True,
     )

@@ -23,29 +23,29 @@ from unlazy.cli.common import (
 from unlazy.core.errors import BadInput
 
 
-@click.command()
+@click.command(short_help="Rank estimators on UCI data (Fernández-Delgado et al. 2014)")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="The UCI tables as one .npz file [default: $UNLAZY_UCI].",
+    help="UCI datasets as one .npz file [default: $UNLAZY_UCI].",
 )
 @click.option(
     "--published",
     type=click.Path(path_type=Path),
-    help="The published accuracies [default: delgado2014.txt beside the tables].",
+    help="Published accuracies [default: delgado2014.txt next to the datasets].",
 )
 @click.option(
     "--method",
     "names",
     multiple=True,
     metavar="NAME",
-    help="An estimator, again for each [default: kernel committee, NTK, RFM].",
+    help="Estimator (repeatable) [default: kernel committee, NTK, RFM].",
 )
 @click.option(
-    "--table", "tables", multiple=True, metavar="NAME", help="Only this table, again for each."
+    "--table", "tables", multiple=True, metavar="NAME", help="Only this dataset (repeatable)."
 )
-@count_option("--min-rows", 1, "Leave shorter tables out.")
-@click.option("--max-rows", type=click.IntRange(min=1), help="Leave longer tables out.")
+@count_option("--min-rows", 1, "Minimum number of rows.")
+@click.option("--max-rows", type=click.IntRange(min=1), help="Maximum number of rows.")
 @json_option
 @figure_option
 @run_options
@@ -60,17 +60,15 @@ def uci(
     figure: Path | None,
     running: Callable[..., Any],
 ) -> None:
-    """Rank estimators on UCI tables among 179 published classifiers.
+    """Rank estimators on UCI datasets among the 179 classifiers of Fernández-Delgado et al. (2014).
 
-    The classifiers are those of Fernández-Delgado et al. (2014).
-
-    On the published folds. Interrupt it at any time: the same command resumes.
+    Uses the published folds. Interrupt it at any time; the same command resumes it.
     """
     prepare_outputs(json_path, figure)
     data = data or (Path(os.environ["UNLAZY_UCI"]) if "UNLAZY_UCI" in os.environ else None)
     if data is None:
         raise BadInput(
-            "Name the file with the UCI tables: --data uci.npz, or the variable UNLAZY_UCI."
+            "Give the file of UCI datasets: --data uci.npz or the environment variable UNLAZY_UCI."
         )
     from unlazy.report.rankings import save_ranking
     from unlazy.report.terminal import print_outcome
@@ -81,9 +79,8 @@ def uci(
     classifiers, known = published_accuracies(published or data.parent / "delgado2014.txt")
     chosen = tuple(uci_tables(data, tables, min_rows=min_rows, max_rows=max_rows))
     if not chosen:
-        raise BadInput(
-            f"No table has {min_rows} rows or more{f' and at most {max_rows}' if max_rows else ''}."
-        )
+        limit = f" and at most {max_rows}" if max_rows else ""
+        raise BadInput(f"No dataset has at least {min_rows} rows{limit}.")
     methods = names or ("kernel committee", "NTK", "RFM")
     command = _command(methods, tables, min_rows, max_rows)
     study = Ranking(chosen, methods, classifiers, known, command)
@@ -100,7 +97,7 @@ def uci(
 def _command(
     names: Iterable[str], tables: Iterable[str], min_rows: int, max_rows: int | None
 ) -> str:
-    """What makes the same again, wherever the tables are."""
+    """Return the command that reproduces the ranking."""
     words = ["unlazy", "uci", "--data", "uci.npz"]
     words += [word for name in names for word in ("--method", name)] + [
         word for name in tables for word in ("--table", name)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
+from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import require, unknown
 from unlazy.estimators.base import Classifier, Regressor
 from unlazy.estimators.kernel import KernelMachine, named_kernel
@@ -33,6 +34,7 @@ MAX_HELD_OUT = 1_000
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+@renamed_parameters(centred="centered")
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class _RecursiveFeatureMachine(KernelMachine):
     """A kernel machine whose metric is learned from the gradients of its own predictions.

@@ -17,7 +17,7 @@ from unlazy.studies.audit import AuditOutcome, MethodLosses
 from unlazy.tables.decision import MARGIN
 from unlazy.tables.explain import Explanation
 
-#: What a newcomer must know to read the result.
+#: Explanation of the groups of methods.
 _WORDS = (
     "Fixed features are chosen before the data are seen: the columns themselves, kernels (RBF, "
     "Laplace, NTK and NNGP of infinitely wide networks), random features. Learned features are "
@@ -27,13 +27,13 @@ _WORDS = (
 
 
 def view(outcome: AuditOutcome) -> View:
-    """Return the view of an audit: the result, the methods, and what explains the result."""
-    decision = outcome.decision
+    """Return the view of an audit: the result, the methods, and diagnostics."""
+    decided = outcome.decision
     result, gain = _result(outcome), _gain(outcome)
-    next_step = ("Next", decision.changes)
+    next_step = ("Next", decided.changes)
     data = [("Data", " ".join(outcome.decisions))] if outcome.decisions else []
     skipped = [("Skipped", "; ".join(outcome.left_out))] if outcome.left_out else []
-    learned = decision.decision != "nothing to learn"
+    learned = decided.decision != "nothing to learn"
     return View(
         title=outcome.table,
         takeaway=result,
@@ -44,7 +44,7 @@ def view(outcome: AuditOutcome) -> View:
         plots=(_methods_plot(outcome),),
         parts=(
             *(_part(finding) for finding in outcome.findings),
-            *([View("Code", code=decision.code)] if learned else []),
+            *([View("Code", code=decided.code)] if learned else []),
         ),
         details=(View("How to read this", lines=(("Features", _WORDS), ("Protocol", _PROTOCOL))),),
         kind="Audits",
@@ -52,8 +52,7 @@ def view(outcome: AuditOutcome) -> View:
             "table": outcome.table,
             "size": f"{outcome.rows:,} × {outcome.columns}",
             "result": result,
-            "gain": f"{decision.gap.mean:+.1f} ({decision.gap.low:+.1f} to "
-            f"{decision.gap.high:+.1f})",
+            "gain": f"{decided.gap.mean:+.1f} ({decided.gap.low:+.1f} to {decided.gap.high:+.1f})",
         },
         name=f"{slug(outcome.table)}-audit",
     )
@@ -61,8 +60,8 @@ def view(outcome: AuditOutcome) -> View:
 
 _PROTOCOL = (
     "Nested cross-validation: everything is tuned and fitted within the training rows of a fold. "
-    "In each fold, a group of methods is represented by its best on these rows, so that its number "
-    "may differ a little from that of its best row in the table."
+    "In each fold, the best method of a group on these rows represents the group; so the loss of a "
+    "group may differ from that of its best method in the table."
 )
 
 
@@ -87,17 +86,17 @@ def _result(outcome: AuditOutcome) -> str:
 
 def _gain(outcome: AuditOutcome) -> str:
     """Return the difference between both groups with its interval, and the trees."""
-    decision, gap = outcome.decision, outcome.decision.gap
+    decided, gap = outcome.decision, outcome.decision.gap
     loss = _loss_name(outcome).removesuffix(" (%)")
-    told = (
-        f"Learned features (best: {decision.learned}) {outcome.selected['learned']:.1f} %, fixed "
-        f"features (best: {decision.fixed}) {outcome.selected['fixed']:.1f} % {loss}: gain "
+    text = (
+        f"Learned features (best: {decided.learned}) {outcome.selected['learned']:.1f} %, fixed "
+        f"features (best: {decided.fixed}) {outcome.selected['fixed']:.1f} % {loss}: gain "
         f"{gap.mean:+.1f} points, 95 % CI {gap.low:+.1f} to {gap.high:+.1f}."
     )
-    if decision.plain is not None:
-        better = ", better than both: prefer them to predict" * decision.trees_better
-        told += f" Trees (best: {decision.plain}): {outcome.selected['tree']:.1f} %{better}."
-    return told
+    if decided.plain is not None:
+        better = ", better than both: prefer them to predict" * decided.trees_better
+        text += f" Trees (best: {decided.plain}): {outcome.selected['tree']:.1f} %{better}."
+    return text
 
 
 def _loss_name(outcome: AuditOutcome) -> str:
@@ -114,7 +113,8 @@ def methods(outcome: AuditOutcome) -> ViewTable:
     constant = _constant(outcome)
     rows: list[tuple[float, tuple[str, ...]]] = []
     for each in _ordered(outcome):
-        numbers = (f"{each.mean:.2f}", f"{each.deviation:.2f}", f"{each.seconds:.0f}")
+        deviation = f"{each.deviation:.2f}" if outcome.folds > 1 else "–"
+        numbers = (f"{each.mean:.2f}", deviation, f"{each.seconds:.0f}")
         rows.append((each.mean, (each.name, str(each.group), *numbers)))
     rows.append((constant, ("constant", "–", f"{constant:.2f}", "–", "–")))
     ordered = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
@@ -151,7 +151,7 @@ def _methods_plot(outcome: AuditOutcome) -> ViewPlot:
         _loss_name(outcome),
         tuple(series),
         categories=tuple(method.name for method in ordered),
-        caption="Less is better. Lines: one standard deviation over folds to both sides.",
+        caption="Lower is better. Lines: ± 1 standard deviation over folds.",
         name="methods",
     )
 
@@ -171,7 +171,7 @@ def _curves(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     curves = data["curves"].items()
     lines = [_line(f"{GROUPS[g]}: {c['name']}", c["rows"], c["losses"], g) for g, c in curves]
     rows = tuple(sorted({float(many) for _, curve in curves for many in curve["rows"]}))
-    caption = "Held-out loss of the best method of each group, fitted to fewer training rows."
+    caption = "Held-out loss of the best method of each group by number of training rows."
     axes = ("Learning curves", "training rows", data["unit"])
     yield ViewPlot(*axes, tuple(lines), log_x=True, ticks=rows, caption=caption)
 
@@ -184,23 +184,25 @@ def _scales(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
         _line("tangent kernel after training", ends, [data["tangent after"]] * 2, "theory"),
     )
     title, x = "From feature learning to lazy training", "output scale α (large: lazy training)"
-    caption = "The same network and rows; only how far the weights move differs. Dashed: ridge."
+    caption = "The same network and rows; the scale sets how far weights move. Dashed: ridge."
     yield ViewPlot(title, x, data["unit"], lines, log_x=True, caption=caption)
 
 
 def _alignment(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     lines = tuple(_line(name, data["ranks"], found) for name, found in data["shares"].items())
-    title, x = "Target along the leading eigenvectors", "leading eigenvectors"
-    caption = "A kernel learns quickly what lies along few eigenvectors."
+    title, x = "Target captured by leading eigenvectors", "number of leading eigenvectors"
+    caption = "A kernel needs few examples if few eigenvectors capture the target."
     yield ViewPlot(title, x, "fraction of the target", lines, log_x=True, caption=caption)
 
 
 def _gradients(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     y, names = "fraction of the gradients", tuple(data["columns"])
-    at = tuple(float(place + 1) for place in range(len(data["spectrum"])))
+    at = tuple(float(index + 1) for index in range(len(data["spectrum"])))
     mean, low, high = (tuple(data[name]) for name in ("spectrum", "low", "high"))
-    spectrum = ViewSeries("mean, 90 % of the resamplings", at, mean, low, high, kind="learned")
-    yield ViewPlot("Directions", "direction", y, (spectrum,), ticks=at)
+    spectrum = ViewSeries(
+        "mean and 90 % interval over resamplings", at, mean, low, high, kind="learned"
+    )
+    yield ViewPlot("Directions", "index of the direction", y, (spectrum,), ticks=at)
     mean, low, high = (tuple(data[name]) for name in ("shares", "shares low", "shares high"))
     bars = ViewSeries(y, names, mean, low, high, mark="bars", kind="learned", legend=False)
     caption = "From a recursive feature machine on resampled rows."
@@ -210,7 +212,7 @@ def _gradients(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
 #: Title and plots of each explanation.
 _PARTS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterator[ViewPlot]] | None]] = {
     "learning curves": ("Fewer training rows", _curves),
-    "gradients": ("Directions and columns that matter", _gradients),
+    "gradients": ("Relevant directions and columns", _gradients),
     "from lazy to rich": ("Feature learning versus lazy training", _scales),
     "kernel alignment": ("Alignment of kernels with the target", _alignment),
     "rotation": ("Rotated columns", None),

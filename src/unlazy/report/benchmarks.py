@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections.abc import Sequence
 
 from unlazy.lab.outcomes import BenchmarkResult, Cell, Result
-from unlazy.report.labels import count, number, spread
+from unlazy.report.features import GROUPS, group_of, told_apart
+from unlazy.report.labels import count, number, spread, task_name
 from unlazy.report.progress import duration
 from unlazy.report.training import series_of
 from unlazy.report.view import View, ViewPlot, ViewTable, provenance, slug
@@ -20,6 +20,7 @@ def view(outcome: BenchmarkResult) -> View:
     others = tuple(("", outcome.conclusion(n)) for n in outcome.sizes[:-1])
     return View(
         title=f"Comparison on {outcome.task}",
+        heading=f"Comparison: {task_name(outcome.task)}",
         takeaway=outcome.conclusion(last),
         context=f"{count(len(outcome.learners), 'learner')}, {count(len(outcome.seeds), 'seed')}, "
         f"≤ {outcome.budget} settings per learner, selected on "
@@ -28,7 +29,7 @@ def view(outcome: BenchmarkResult) -> View:
         lines=others,
         tables=(standings(outcome),),
         plots=(curves(outcome),),
-        notes=(f"{diverged} runs diverged (NaN or inf); they count as measured.",)
+        notes=(f"{count(diverged, 'run')} diverged (NaN or inf); they count as measured.",)
         if diverged
         else (),
         details=(provenance(outcome.command, outcome.seeds),),
@@ -45,16 +46,20 @@ def view(outcome: BenchmarkResult) -> View:
 
 
 def standings(outcome: BenchmarkResult) -> ViewTable:
-    """Return one row per learner, the best at the largest n first: the metric at each n, what was
-    chosen at the largest, and the time.
+    """Return one row per learner, the best at the largest n first.
+
+    Columns: features, metric at each n, settings chosen at the largest n, and times.
     """
     last = outcome.sizes[-1]
+    groups = {learner: group_of(learner) for learner in outcome.learners}
+    told = any(groups.values())
     rows = []
     for learner in outcome.order(last):
         results = [outcome.results[Cell(learner, last, seed)] for seed in outcome.seeds]
         rows.append(
             (
                 learner,
+                *([GROUPS.get(groups[learner], "–")] if told else []),
                 *(spread(outcome.mean(learner, n), outcome.metric.name) for n in outcome.sizes),
                 chosen(results),
                 str(results[0].tried),
@@ -64,17 +69,18 @@ def standings(outcome: BenchmarkResult) -> ViewTable:
         )
     sizes = [f"n = {n:,}" for n in outcome.sizes]
     many = len(outcome.seeds) > 1
-    over = f"mean over {len(outcome.seeds)} seeds ± half of the 95 % interval" if many else "1 seed"
+    over = f"mean over {len(outcome.seeds)} seeds ± half of the 95 % CI" if many else "1 seed"
+    features = ["features"] if told else []
     return ViewTable(
-        ("learner", *sizes, "chosen", "tried", "tuning", "fit"),
+        ("learner", *features, *sizes, "chosen", "tried", "tuning", "fit"),
         tuple(rows),
         f"{outcome.metric.label.capitalize()}, {over}; settings chosen at n = {last:,}",
-        align="l" + "r" * len(sizes) + "lrrr",
+        align="l" * (1 + told) + "r" * len(sizes) + "lrrr",
     )
 
 
 def chosen(results: Sequence[Result]) -> str:
-    """Return the settings that tuning chose over seeds: a value, or the range of values."""
+    """Return the settings chosen by tuning, with their range over seeds."""
     parts = []
     for name in dict.fromkeys(name for result in results for name in result.chosen):
         values = {result.chosen[name] for result in results if name in result.chosen}
@@ -87,38 +93,50 @@ def chosen(results: Sequence[Result]) -> str:
 def curves(outcome: BenchmarkResult) -> ViewPlot:
     """Return the metric by number of examples; at a single number, by learner."""
     label, order = outcome.metric.label, outcome.order(outcome.sizes[-1])
+    title = label.removesuffix(" (%)").capitalize()
+    group = {learner: group_of(learner) for learner in order}
+    groups = {each: [name for name in order if group[name] == each] for each in group.values()}
     if len(outcome.sizes) == 1:
         (n,) = outcome.sizes
-        found = [outcome.mean(learner, n) for learner in order]
-        series = dataclasses.replace(
-            series_of("learners", [0.0] * len(order), found),
-            x=tuple(order),
-            mark="points",
-            text=tuple(number(e.mean, outcome.metric.name) for e in found),
-            hover=tuple(spread(e, outcome.metric.name) for e in found),
-            legend=False,
-        )
         return ViewPlot(
-            outcome.task,
+            f"{title} from n = {n:,} training examples",
             "learner",
-            f"{label} from n = {n:,} examples",
-            (series,),
+            label,
+            tuple(_points(outcome, n, group, names) for group, names in groups.items()),
             categories=tuple(order),
-            name="contest",
+            caption="Lines: 95 % CI.",
+            name="benchmark",
         )
     sizes = list(map(float, outcome.sizes))
     return ViewPlot(
-        outcome.task,
-        "examples n",
+        f"{title} by number of training examples",
+        "training examples n",
         label,
-        tuple(
-            series_of(
-                learner, sizes, [outcome.mean(learner, n) for n in outcome.sizes], drawn="bars"
-            )
-            for learner in order
+        told_apart(
+            [
+                series_of(
+                    learner, sizes, [outcome.mean(learner, n) for n in outcome.sizes], drawn="bars"
+                )
+                for learner in order
+            ],
+            group,
         ),
         log_x=True,
         ticks=tuple(sizes),
-        caption="Bars: 95 % intervals. Click on a name to hide or show it.",
-        name="contest",
+        caption="Bars: 95 % CI. Click on a name to hide or show it.",
+        name="benchmark",
+    )
+
+
+def _points(outcome: BenchmarkResult, n: int, group: str, names: Sequence[str]) -> ViewSeries:
+    """Return the means of the learners of one feature group at a single n."""
+    found = [outcome.mean(name, n) for name in names]
+    return dataclasses.replace(
+        series_of(GROUPS.get(group, "learners"), [0.0] * len(names), found),
+        x=tuple(names),
+        mark="points",
+        kind=group or "measured",
+        text=tuple(number(e.mean, outcome.metric.name) for e in found),
+        hover=tuple(spread(e, outcome.metric.name) for e in found),
+        legend=bool(group),
     )

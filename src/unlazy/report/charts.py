@@ -1,4 +1,4 @@
-"""Plots of the HTML page: Plotly's data, layout and frames as plain dictionaries."""
+"""Plots of HTML pages: Plotly's data, layout and frames as plain dictionaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unlazy.report.labels import number
 from unlazy.report.palette import Look, looks, translucent
 from unlazy.report.view import ViewPlot, ViewSeries, finite
 
-#: Share of the axis that a digit of a tick label takes.
+#: Width of a digit of a tick label, as a fraction of the axis.
 _DIGIT = 0.026
 
 
@@ -94,13 +94,13 @@ def _trace(plot: ViewPlot, series: ViewSeries, look: Look) -> dict[str, Any]:
         )
     if plot.bare and not series.hover:
         return trace | {"hoverinfo": "name" if series.legend else "skip"}
-    trace["customdata"] = [escape(text) for text in series.hover or _told(plot, series)]
+    trace["customdata"] = [escape(text) for text in series.hover or _hover(plot, series)]
     trace["hovertemplate"] = f"{escape(series.name)}<br>%{{customdata}}<extra></extra>"
     return trace
 
 
-def _told(plot: ViewPlot, series: ViewSeries) -> list[str]:
-    """Return what is shown of each point: x, y, and the interval."""
+def _hover(plot: ViewPlot, series: ViewSeries) -> list[str]:
+    """Return the hover text of each point: x, y, and the interval."""
     found = []
     ends = zip(series.low, series.high, strict=True) if series.low else [None] * len(series.y)
     for x, y, between in zip(series.x, series.y, ends, strict=True):
@@ -121,7 +121,7 @@ def _marker(look: Look) -> dict[str, Any]:
 
 
 def _band(plot: ViewPlot, series: ViewSeries, look: Look, first: bool) -> dict[str, Any]:
-    # In a plot of many groups the intervals cover one another: they are hidden at first.
+    # In a plot of many groups the intervals overlap: they are hidden at first.
     grouped: dict[str, Any] = {"legendgroup": escape(series.family), "showlegend": False}
     if plot.facets:
         grouped = {"legendgroup": "intervals", "visible": "legendonly", "showlegend": first}
@@ -193,8 +193,8 @@ def _hidden(plot: ViewPlot) -> dict[str, Any]:
 
 
 def step_ticks(steps: Iterable[float], digit: float) -> list[float]:
-    """Return steps whose labels have room on an axis of log(1 + step), the last always; `digit` is
-    a digit's width as a fraction of the axis.
+    """Return steps whose labels fit an axis of log(1 + step), the last always; `digit` is the width
+    of a digit as a fraction of the axis.
     """
     steps = sorted(set(steps))
     length = max(math.log1p(steps[-1]), 1e-6)
@@ -246,7 +246,7 @@ def _controls(steps: Sequence[str]) -> dict[str, Any]:
 
 
 def _x(plot: ViewPlot, values: Sequence[Any]) -> list[Any]:
-    """Return places on the axis; Plotly has no axis of log(1 + x) of its own."""
+    """Return values on the axis; Plotly has no axis of log(1 + x)."""
     if plot.categories:
         return [escape(str(value)) for value in values]
     return _plain([math.log1p(value) for value in values] if plot.steps else values)

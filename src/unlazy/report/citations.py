@@ -1,13 +1,16 @@
-"""Citations: BibTeX of a paper whose claim was run, and of this tool."""
+"""Citations of papers and of this package."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import unlazy
 from unlazy.core.errors import unknown
 from unlazy.lab import registry
 
+#: Initials and surname, at the beginning or after a comma.
+_AUTHOR = re.compile(r"(?:^|, )(?:[A-Z]\.[ -]?)+([\w-]+)")
 TOOL = """@software{{unlazy,
   title = {{unlazy: where gradient descent learns features}},
   author = {{{{The unlazy developers}}}},
@@ -17,12 +20,12 @@ TOOL = """@software{{unlazy,
 
 
 def tool() -> str:
-    """This tool, in this version."""
+    """Return BibTeX of this version of unlazy."""
     return TOOL.format(version=unlazy.__version__)
 
 
 def papers() -> dict[str, str]:
-    """BibTeX of every paper by its name; of one that has none, what it says of itself as a note."""
+    """Return BibTeX of every paper by its name; a paper without BibTeX is cited as a note."""
     found = {}
     for catalog in registry.catalogs():
         citation = getattr(catalog, "CITATION", None)
@@ -32,10 +35,21 @@ def papers() -> dict[str, str]:
     return found
 
 
-def entries(ids: Iterable[str]) -> list[str]:
-    """The papers that ids belong to, each once, and the tool.
+def short_citation(paper: str) -> str:
+    """Return authors and year of a paper, such as "Shi et al. 2022"; its name if not cited."""
+    for catalog in registry.catalogs():
+        if catalog.__name__.rpartition(".")[2] == paper and hasattr(catalog, "CITATION"):
+            authors = _AUTHOR.findall(catalog.CITATION)
+            names = authors[0] if len(authors) == 1 else " and ".join(authors)
+            names = f"{authors[0]} et al." if len(authors) > 2 else names
+            return f"{names} {paper[-4:]}"
+    return paper
 
-    An id is that of a claim, a task, a learner, or of the paper itself.
+
+def entries(ids: Iterable[str]) -> list[str]:
+    """Return BibTeX of the papers of these ids, each once, and of unlazy.
+
+    An id is that of a claim, task, learner or paper.
     """
     known = papers()
     names = {

@@ -1,4 +1,4 @@
-"""What a store has to show: the newest run of each claim, judged; other studies as they ended."""
+"""Results in a store: verdicts on the newest run of each claim, and outcomes of other studies."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ IndexEntry = tuple[Verdict, dict[str, list[Record]]]
 
 
 class Found(NamedTuple):
-    """Claims in the order of the ledger with their records by arm; other outcomes, newest first."""
+    """Claims with their records by arm; other outcomes, newest first."""
 
     claims: list[IndexEntry]
     outcomes: list[Any]
 
     @property
     def views(self) -> list[View]:
-        """The views of all of it."""
+        """Views of all results."""
         verdicts = [view_of(verdict, records=records) for verdict, records in self.claims]
         return verdicts + [view_of(outcome) for outcome in self.outcomes]
 
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 def found_in(
     store: Store, pattern: str | None = None, scale: str | None = None, *, arrays: bool = False
 ) -> Found:
-    """Return all that the store holds under a name or pattern; a scale asks for claims alone."""
+    """Return the results of a name or pattern; with a scale, claims only."""
     runs = store.runs()
     others = [
         run
@@ -71,7 +71,7 @@ def _outcome(run: Run, store: Store) -> Any:
 
 
 def _matches(name: str, pattern: str | None) -> bool:
-    """A task may be named without what was changed of it, and one's own without its file."""
+    """Return whether a name matches; changes of a task and files of own tasks may be omitted."""
     plain = name.partition(" with ")[0]
     return pattern is None or any(
         fnmatch.fnmatchcase(each, pattern) for each in (name, plain, plain.rpartition(":")[2])
@@ -85,8 +85,7 @@ def _claims(
         wanted = {claim.id: claim for claim in _own(pattern)}
     else:
         wanted = {name: claim for name, claim in claims().items() if _matches(name, pattern)}
-    # A run is not one any more where its records were removed, as by a --fresh that was stopped, or
-    # where the study has changed since.
+    # Runs whose records were removed, or whose study has changed since, are skipped.
     chosen = [
         (claim, run)
         for claim in wanted.values()
@@ -101,12 +100,12 @@ def _claims(
 def _own(pattern: str) -> list[Claim]:
     try:
         return find_claims([pattern])
-    except BadInput:  # it may still be the task of a contest
+    except BadInput:  # it may still be the task of a comparison
         return []
 
 
 def _refuse(store: Store, runs: list[Run], pattern: str | None, scale: str | None) -> None:
-    """Say what there is none of, and how to make it."""
+    """Raise an error that names the command to make the missing result."""
     if pattern is not None and not any(_matches(run.name, pattern) for run in runs):
         known = [*claims(), *(run.name for run in runs)]
         if not any(_matches(name, pattern) for name in known):
@@ -117,5 +116,5 @@ def _refuse(store: Store, runs: list[Run], pattern: str | None, scale: str | Non
         f"{store.path}"
     )
     raise BadInput(
-        f"The store holds no run of {pattern or 'any claim'}{where}. Make one with `{hint}`."
+        f"The store has no run of {pattern or 'any claim'}{where}. Make one with `{hint}`."
     )

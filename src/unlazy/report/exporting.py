@@ -1,4 +1,4 @@
-"""Export: every measurement as one long table, a row for each trial, step and measure."""
+"""Export of all measurements as a long table: one row per trial, step and measure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, Any]]:
-    """The long table. A trial that several runs share is listed once, under the newest of them.
+    """Yield the rows. A trial shared by several runs is listed once, under the newest of them.
 
     `claim` is the claim or the task of the run, `scale` the scale of a claim or the kind of another
     run, `arm` the arm or learner.
@@ -59,9 +59,9 @@ def rows(records: Iterable[Record], runs: Iterable[Run]) -> Iterator[dict[str, A
 
 
 def _names(trial: Mapping[str, Any]) -> dict[str, Any]:
-    """What was run.
+    """Return family, learner and n of a trial.
 
-    An instrument is put in the learner's place, and has neither a family nor a number of examples.
+    An exact computation is listed as learner, without family and n.
     """
     family, learner = trial.get("family"), trial.get("learner") or computation_of(trial)
     return {

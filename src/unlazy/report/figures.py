@@ -97,8 +97,8 @@ def _panels(plot: ViewPlot) -> list[tuple[str, list[ViewSeries]]]:
     own = [each for each in plot.series if each.kind not in ("chance", "guide")]
     for family in dict.fromkeys(each.family for each in own):
         mine = [each for each in own if each.family == family]
-        told = next((each.text[-1] for each in mine if each.text), "")
-        panels.append((f"{family}\n{told}" if told else family, [*shared, *mine]))
+        last = next((each.text[-1] for each in mine if each.text), "")
+        panels.append((f"{family}\n{last}" if last else family, [*shared, *mine]))
     return panels
 
 

@@ -1,4 +1,4 @@
-"""Output files: checked before anything is run for them, written whole or not at all."""
+"""Output files: checked before a run, and written atomically."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from unlazy.core.errors import BadInput
 
 
 def check_writable(path: Path) -> None:
-    """Refuse an output path that cannot be written."""
+    """Raise an error if an output path cannot be written."""
     if path.is_dir():
         raise BadInput(f"{path} is a folder; a file name was expected.")
     if path.exists() and not path.is_file():
         raise BadInput(f"{path} is not an ordinary file; choose another name.")
     if not path.parent.is_dir():
         raise BadInput(
-            f"The folder {path.parent} does not exist; make it first, or choose another file."
+            f"The folder {path.parent} does not exist; create it or choose another file."
         )
     if not os.access(path.parent, os.W_OK):
         raise BadInput(f"The folder {path.parent} cannot be written; choose another file.")
@@ -27,9 +27,7 @@ def check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place when the block ends well, and vanishes
-    when it does not.
-    """
+    """Yield a temporary file that replaces `path` if the block succeeds, and is removed if not."""
     check_writable(path)
     path = path.resolve()  # write through a symbolic link
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -1,4 +1,4 @@
-"""Views as HTML: one self-contained page that is readable offline, with Plotly charts."""
+"""Views as HTML: one self-contained page that works offline, with Plotly charts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pathlib import Path
 import unlazy
 from unlazy.report.charts import chart
 from unlazy.report.files import replacing
+from unlazy.report.formulas import html_text
 from unlazy.report.labels import MARKS
 from unlazy.report.view import View, ViewImage, ViewPlot, ViewTable, distinct, overview
 
-#: The browser itself is told to fetch nothing.
+#: Content security policy: the browser fetches nothing.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
     "blob:; font-src data:"
@@ -40,9 +41,11 @@ p, ul, dl { max-width: 48rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.3rem 1rem; }
 dt { font-weight: 600; } dd { margin: 0; }
 .takeaway { font-size: 1.2rem; line-height: 1.4; margin: 0.4rem 0; }
+math { font-size: 1.1em; }
 code { background: var(--shade); padding: 0.1em 0.3em; border-radius: 4px; }
 pre { background: var(--shade); padding: 0.6em 0.8em; border-radius: 4px; width: fit-content; }
-pre code { background: none; padding: 0; }
+pre math { font-size: 1.1em; }
+code { background: none; padding: 0; }
 section + section, footer, .scroll + section { border-top: 2px solid var(--rule); margin-top: 3rem;
   padding-top: 1.5rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
@@ -127,8 +130,8 @@ def cell_html(text: str) -> str:
     """Return a cell of text; a mark at its start becomes a badge."""
     for status, mark in MARKS.items():
         if text.startswith(mark):
-            return badge(status) + escape(text.removeprefix(mark))
-    return escape(text)
+            return badge(status) + html_text(text.removeprefix(mark))
+    return html_text(text)
 
 
 def table_html(table: ViewTable) -> str:
@@ -145,7 +148,7 @@ def table_html(table: ViewTable) -> str:
     )
     body = []
     for place, row in enumerate(table.rows):
-        first = escape(row[0])
+        first = html_text(row[0])
         if table.links:
             first = f'<a href="#{table.links[place]}">{first}</a>'
         cells = "".join(
@@ -154,9 +157,11 @@ def table_html(table: ViewTable) -> str:
         )
         header = f'<th scope="row" role="rowheader">{first}</th>'
         body.append(f'<tr role="row">{header}{cells}</tr>')
-    under = f'<p class="soft">{escape(table.caption)}</p>' if table.title and table.caption else ""
-    # Rows of an overview are stacked on a narrow screen, which takes the roles of a table from its
-    # parts: so they are given again.
+    under = (
+        f'<p class="soft">{html_text(table.caption)}</p>' if table.title and table.caption else ""
+    )
+    # CSS stacks the rows of an overview on narrow screens, which removes table semantics; explicit
+    # roles keep them.
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}"><table '
         f'role="table" class="{"ledger" if table.links else ""}"><caption>{escape(label)}</caption>'
@@ -166,7 +171,7 @@ def table_html(table: ViewTable) -> str:
 
 
 def chart_html(plot: ViewPlot, name: str) -> str:
-    """Return a place for a chart, and the data that the page's script draws there."""
+    """Return an element for a chart, and the data that the page's script draws in it."""
     spec = chart(plot)
     # "<" is spelled out, so that no text within can end the script element.
     data = json.dumps(spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -174,7 +179,7 @@ def chart_html(plot: ViewPlot, name: str) -> str:
     if plot.frames:
         first = escape(f"{plot.frames[0].title}: {plot.frames[0].caption}")
         live = f'<p aria-live="polite"><strong id="{name}-reading">{first}</strong></p>'
-    caption = f"<figcaption>{escape(plot.caption)}</figcaption>" if plot.caption else ""
+    caption = f"<figcaption>{html_text(plot.caption)}</figcaption>" if plot.caption else ""
     return (
         f'<figure>{live}<div class="chart" id="{name}" role="group" '
         f'aria-label="{escape(plot.title)}" style="height:{spec["layout"]["height"]}px"></div>'
@@ -184,10 +189,10 @@ def chart_html(plot: ViewPlot, name: str) -> str:
 
 
 def image_html(image: ViewImage) -> str:
-    """Return an image inside the HTML."""
+    """Return an image embedded in the HTML."""
     code = base64.b64encode(image.png).decode()
-    picture = f'<img class="tiles" alt="{escape(image.description)}" src="data:image/png;base64,'
-    return f'<figure>{picture}{code}"><figcaption>{escape(image.caption)}</figcaption></figure>'
+    tag = f'<img class="tiles" alt="{escape(image.description)}" src="data:image/png;base64,'
+    return f'<figure>{tag}{code}"><figcaption>{escape(image.caption)}</figcaption></figure>'
 
 
 def view_html(
@@ -196,19 +201,20 @@ def view_html(
     """Return a view with headings from a level on; details are folded."""
     name = name or view.slug
     mark = f" {badge(view.status)}" if view.status else ""
-    parts = [f'<h{level} id="{name}-title">{escape(view.title)}{mark}</h{level}>']
-    if not view.title:
-        parts = []
+    heading = html_text(view.heading or view.title)
+    parts = [f'<h{level} id="{name}-title">{heading}{mark}</h{level}>'] if view.title else []
     if view.takeaway:
-        parts.append(f'<p class="takeaway">{escape(view.takeaway)}</p>')
-    if view.context:
-        parts.append(f'<p class="soft">{escape(view.context)}</p>')
-    parts += [f"<p><strong>Note:</strong> {escape(note)}</p>" for note in view.notes]
-    labeled = "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in view.lines if a)
+        parts.append(f'<p class="takeaway">{html_text(view.takeaway)}</p>')
+    small = [f"<code>{escape(view.title)}</code>"] if view.heading else []
+    # A part of the context that the heading has already is left out.
+    small += [html_text(each) for each in view.context.split(" · ") if each not in view.heading]
+    parts += [f'<p class="soft">{" · ".join(filter(None, small))}</p>'] if any(small) else []
+    parts += [f"<p><strong>Note:</strong> {html_text(note)}</p>" for note in view.notes]
+    labeled = "".join(f"<dt>{escape(a)}</dt><dd>{html_text(b)}</dd>" for a, b in view.lines if a)
     parts += [f"<dl>{labeled}</dl>"] if labeled else []
-    parts += [f"<p>{escape(text)}</p>" for label, text in view.lines if not label]
+    parts += [f"<p>{html_text(text)}</p>" for label, text in view.lines if not label]
     if view.items:
-        items = "".join(f"<li>{escape(item)}</li>" for item in view.items)
+        items = "".join(f"<li>{html_text(item)}</li>" for item in view.items)
         parts.append(f"<ul>{items}</ul>")
     parts += [table_html(table) for table in view.tables]
     if view.code:
@@ -216,7 +222,7 @@ def view_html(
         parts.append(f'<div class="scroll"><pre><code>{code}</code></pre></div>')
     below = min(level + 1, 6)
     for plot in view.plots:
-        if plot.title != view.title:
+        if plot.title not in (view.title, view.heading):
             parts.append(f"<h{below}>{escape(plot.title)}</h{below}>")
         parts.append(plot_html(plot, f"{name}-{plot.slug}"))
     parts += [image_html(image) for image in view.images]
@@ -238,14 +244,14 @@ def page(views: Sequence[View]) -> str:
     body += [] if alone else [table_html(each) for each in overview(views, linked=True)]
     if not views:
         body.append(
-            "<p><strong>The store holds no results yet.</strong> Run <code>unlazy reproduce "
+            "<p><strong>The store has no results yet.</strong> Run <code>unlazy reproduce "
             "shi2022/table1</code>, then <code>unlazy report</code>.</p>"
         )
     for view in views:
         section = f'<section id="{view.slug}" aria-labelledby="{view.slug}-title">'
         body.append(f"{section}{view_html(view, level=1 if alone else 2)}</section>")
     body.append(_footer(views))
-    return document(f"unlazy: {views[0].title if alone else 'results'}", body)
+    return document(f"unlazy: {views[0].heading or views[0].title if alone else 'results'}", body)
 
 
 def write_page(views: Sequence[View], path: Path) -> None:
@@ -273,7 +279,7 @@ def _scripts() -> str:
     from plotly.offline import get_plotlyjs
 
     return (
-        "<noscript><p>Charts need JavaScript; everything else does not.</p></noscript>"
+        "<noscript><p>Charts need JavaScript.</p></noscript>"
         f"\n<script>{get_plotlyjs()}</script>\n<script>{_SCRIPT}</script>"
     )
 
@@ -282,6 +288,6 @@ def _footer(views: Sequence[View]) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     rules = f"<p>{_HOW_TO_READ}</p>" if any(view.kind == "Claims" for view in views) else ""
     return (
-        f'<footer class="soft">{rules}<p>Made {made} by unlazy {escape(unlazy.__version__)}. '
-        "This file is readable offline.</p></footer>"
+        f'<footer class="soft">{rules}<p>Generated {made} by unlazy {escape(unlazy.__version__)}. '
+        "This file works offline.</p></footer>"
     )

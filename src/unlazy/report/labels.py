@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
+import functools
 import math
 from collections.abc import Sequence
 
+from unlazy.lab import registry
 from unlazy.lab.claims import Claim
+from unlazy.lab.paper_files import PAPERS, definition_of, rows_of
 from unlazy.lab.rules import Check, Quantity
 from unlazy.lab.statistics import Estimate
 
@@ -27,54 +31,98 @@ COLORS = {
     "not run": "bright_black",
 }
 #: The source of a check's bounds.
-ORIGINS = {"paper": "paper", "ours": "ours", "identity": "identity, does not count"}
+ORIGINS = {"paper": "paper", "ours": "ours", "identity": "identity, not counted"}
 _MEASURES = {
     "test_accuracy": "test accuracy (%)",
-    "train_accuracy": "train accuracy (%)",
-    "cosine": "max cosine",
+    "train_accuracy": "training accuracy (%)",
+    "test_loss": "test loss",
+    "test_squared_error": "squared test error",
 }
 
 
+#: Fixed formats of measures, as the papers print them.
+_DIGITS = {"cosine": ".3f"}
+
+
+@functools.cache
+def _labels(paper: str) -> tuple[dict[str, str], ...]:
+    path = PAPERS / paper / "labels.csv"
+    return tuple(rows_of(path, "measure", "claim", "label")) if path.exists() else ()
+
+
 def label_of(claim: Claim, measure: str) -> str:
-    """Return the label of a measure of a claim: definitions of quantities are inserted here."""
-    return _MEASURES.get(measure, measure.replace("_", " "))
+    """Return a quantity of a claim in a few words, from `papers/NAME/labels.csv`.
+
+    Its full definition is in `quantities.csv`. A quantity without a label is shown by its name.
+    """
+    paper, _, name = claim.id.partition("/")
+    rows = [row for row in _labels(paper) if row["measure"] == measure]
+    own = [row["label"] for row in rows if row["claim"] and fnmatch.fnmatch(name, row["claim"])]
+    shared = [row["label"] for row in rows if not row["claim"]]
+    return [*own, *shared, _MEASURES.get(measure, measure.replace("_", " "))][0]
+
+
+def definitions_of(claim: Claim) -> list[tuple[str, str]]:
+    """Return label and definition of every quantity of a claim.
+
+    A definition has words, the paper's notation, and a unit. A quantity that is only plotted has
+    the name of its line as label.
+    """
+    compared = {name for quantity in claim.quantities for name in quantity.measures}
+    plotted = {line.measure: line.name for plot in claim.plots for line in plot.series}
+    plotted |= {line.x: plot.x for plot in claim.plots for line in plot.series if line.x}
+    found = []
+    for name in claim.measures:
+        label = label_of(claim, name)
+        label = label if name in compared else plotted.get(name, label)
+        if definition := definition_of(claim.id, name):
+            unit = f" (unit: {definition.unit})" if definition.unit not in ("", "1") else ""
+            notation = f" ${definition.notation}$" if definition.notation else ""
+            found.append((label, f"{definition.definition}{notation}{unit}"))
+    return found
 
 
 def short_label(claim: Claim, measure: str) -> str:
     """Return the label of a measure at the head of a narrow column."""
-    return label_of(claim, measure).replace(" accuracy (%)", " %")
+    return label_of(claim, measure).partition(" to ")[0]
 
 
 def quantity_label(claim: Claim, quantity: Quantity) -> str:
-    """Return the label of a quantity, with its arm and step."""
+    """Return the label of a quantity, with its step, and its arm if a claim has several."""
     own = _measure(claim, quantity)
     other = quantity.minus
     if other is None:
-        return f"{quantity.arm}: {own}"
+        alone = len({arm for each in claim.quantities for arm in each.arms}) == 1
+        return own if alone else f"{quantity.arm}: {own}"
+    unit = " (points)" if own.endswith(" (%)") else ""
+    own = own.removesuffix(" (%)")
+    minus = _measure(claim, other).removesuffix(" (%)")
     if other.minus is None and other.arm == quantity.arm:
-        return f"{quantity.arm}: {own} − {_measure(claim, other)}"
-    if other.minus is None and _measure(claim, other) == own:
-        return f"{quantity.arm} − {other.arm}: {own}"
+        return f"{quantity.arm}: {own} − {minus}{unit}"
+    if other.minus is None and minus == own:
+        return f"{quantity.arm} − {other.arm}: {own}{unit}"
     return f"{quantity.arm}: {own} − {quantity_label(claim, other)}"
 
 
 def _measure(claim: Claim, quantity: Quantity) -> str:
-    measure = label_of(claim, quantity.measure).removesuffix(" (%)")
+    measure = label_of(claim, quantity.measure)
     return measure if quantity.step is None else f"{measure} at step {quantity.step}"
 
 
 def bounds_of(check: Check) -> str:
     """Return the accepted values of a check; a tolerance stays visible: ≥ 1 − 1e-12, 1 ± 1e-9."""
     low, high = check.lower, check.upper
-    share = "" if check.share is None else f" in > {check.share:.0%} of seeds"
+    often = "" if check.share is None else f" in > {check.share:.0%} of seeds"
     if math.isinf(high):
-        return f"{'> 0' if 0 < low < 1e-100 else f'≥ {_bound(low)}'}{share}"
+        return f"{'> 0' if 0 < low < 1e-100 else f'≥ {_bound(low)}'}{often}"
     if math.isinf(low):
-        return f"≤ {_bound(high)}{share}"
+        return f"≤ {_bound(high)}{often}"
     middle, half = (low + high) / 2, (high - low) / 2
-    if 0 < half < 1e-6 * abs(middle):
-        return f"{middle:g} ± {_power(half)}{share}"
-    return f"{_bound(low)} to {_bound(high)}{share}"
+    if low == high:
+        return f"= {_bound(low)}{often}"
+    if 0 < half < 1e-6 * max(abs(middle), 1.0):
+        return f"{middle:g} ± {_power(half)}{often}"
+    return f"{_bound(low)} to {_bound(high)}{often}"
 
 
 def _bound(value: float) -> str:
@@ -94,17 +142,33 @@ def number(value: float, measure: str = "") -> str:
     """Return a number with the digits that its measure deserves."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    digits = ".3f" if measure == "cosine" else ".2f" if "accuracy" in measure else ".4g"
+    digits = _DIGITS.get(measure, ".2f" if "accuracy" in measure else ".4g")
     text = f"{value:{digits}}"
     return text.removeprefix("-") if not float(text) else text
 
 
 def spread(estimate: Estimate, measure: str = "") -> str:
-    """Return mean ± half the interval; the mean alone for a single seed."""
-    alone = estimate.seeds < 2 and estimate.half > 0  # then the ends are those of the measure
-    if alone or not math.isfinite(estimate.half):
-        return number(estimate.mean, measure)
-    return f"{number(estimate.mean, measure)} ± {number(estimate.half, measure)}"
+    """Return mean ± half the interval; the mean alone for a single seed.
+
+    Both have two digits of the half width, unless the measure has fixed digits.
+    """
+    mean, half = estimate.mean, estimate.half
+    alone = estimate.seeds < 2 and half > 0  # then the ends are those of the measure
+    fixed = measure in _DIGITS or "accuracy" in measure
+    if alone or not math.isfinite(half) or not (half or fixed):
+        return number(mean, measure)
+    if fixed or not 1e-5 < half < 1e4:
+        return f"{number(mean, measure)} ± {number(half, measure)}"
+    decimals = max(1 - math.floor(math.log10(half)), 0)
+    return f"{mean:.{decimals}f} ± {half:.{decimals}f}"
+
+
+def task_name(task: str) -> str:
+    """Return a task in words, with its changed parameters; unchanged if it is not registered."""
+    name, sign, changes = task.partition(" with ")
+    entry = registry.tasks().get(name)
+    changed = f" (changed: {changes})" if sign else ""
+    return f"{entry.summary}{changed}" if entry else task
 
 
 def interval(estimate: Estimate) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from unlazy.report.formulas import plain
 from unlazy.report.labels import MARKS
 from unlazy.report.view import View, ViewTable
 
 
 def view_markdown(view: View, level: int = 2) -> str:
-    """Return a view under a heading of a level; plots are left out."""
+    """Return a view under a heading of a level, without plots; formulas are Unicode text."""
+    return plain(_markdown(view, level))
+
+
+def _markdown(view: View, level: int) -> str:
     mark = f": {MARKS[view.status]}" if view.status else ""
     parts = [f"{'#' * level} {view.title}{mark}" if level < 4 else f"**{view.title}{mark}**"]
     if not view.title:
@@ -19,7 +24,7 @@ def view_markdown(view: View, level: int = 2) -> str:
     parts += [f"```python\n{view.code}\n```"] if view.code else []
     parts += ["\n".join(f"- {item}" for item in view.items)] if view.items else []
     parts += [table_markdown(table) for table in view.tables]
-    parts += [view_markdown(part, max(level + 1, 4)) for part in (*view.parts, *view.details)]
+    parts += [_markdown(part, max(level + 1, 4)) for part in (*view.parts, *view.details)]
     return "\n\n".join(parts)
 
 

@@ -1,10 +1,9 @@
-"""Plot of neurons among the hidden directions: their cosine similarities in the plane, by classical
+"""Plot of neurons and hidden directions: cosine similarities in the plane, by classical
 multidimensional scaling.
 
-Each hidden direction u gives two stars, +u and -u; where there are many directions, such as the
-centres of a mixture, each gives one. The stars and neurons of one step are placed together, so that
-distances in the plane are as near as a plane allows to the distances between the normalised
-weights.
+Each hidden direction u gives two stars, +u and −u. If there are many directions, such as the
+centers of a mixture, each gives one. Stars and neurons of one step are scaled together, so that
+distances in the plane approximate distances between unit weight vectors.
 """
 
 from __future__ import annotations
@@ -20,29 +19,23 @@ from unlazy.core.errors import require
 from unlazy.lab.trials import Record
 from unlazy.report.view import ViewFrame, ViewPlot, ViewSeries
 
-#: Shorter than this, the picture of a star has no direction to turn by.
+#: A projected star shorter than this does not define a rotation.
 SHORT = 1e-6
-#: The step by which neurons are told apart, as in the paper: "closest to the star after two steps".
+#: The step at which neurons are assigned to stars, as in shi2022.
 SORTING_STEP = 2
-#: Of more directions than these, opposites are not drawn, and neurons are told apart by whether
-#: they end near one.
-FEW = 2
-#: The cosine from which on a neuron is near a direction.
+#: With more directions, opposites are not drawn, and colors show whether a neuron ends near one.
+MAX_PAIRS = 2
+#: The smallest cosine of a neuron near a direction.
 NEAR = 0.9
-#: The cosine from which on a neuron is drawn as a member of a cluster that was found, and not known
-#: beforehand.
+#: The smallest cosine of a neuron in a cluster that was found from the weights.
 LINKED = 0.5
 
 
-def normalise(vectors: np.ndarray) -> np.ndarray:
-    """Rows of length one.
-
-    A row of zeros stays zero, a row with a value that is not finite becomes NaN.
-    """
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Return rows divided by their norm; zero rows stay zero, non-finite rows become NaN."""
     rows = np.array(vectors, float)
     rows[~np.isfinite(rows).all(axis=1)] = np.nan
-    # Scaled before the norm is taken: squares of tiny weights underflow, squares of huge ones
-    # overflow.
+    # Scaled first: squares of tiny weights underflow, squares of huge ones overflow.
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest != 0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -51,19 +44,18 @@ def normalise(vectors: np.ndarray) -> np.ndarray:
 
 
 def scale_to_plane(similarity: np.ndarray) -> np.ndarray:
-    """Classical multidimensional scaling of a matrix of inner products: one point of the plane a
-    row.
+    """Return one point of the plane per row of a matrix of inner products, by classical
+    multidimensional scaling.
 
-    Written out, because scikit-learn has `ClassicalMDS` only in releases later than the oldest one
-    supported, and its `MDS` (SMACOF) starts at random, so that the frames of one run could not be
-    compared.
+    scikit-learn has `ClassicalMDS` only in releases later than the oldest supported one. Its `MDS`
+    (SMACOF) has a random initialization, so that frames of one run could not be compared.
     """
     count = len(similarity)
-    centred = (
+    centered = (
         similarity - similarity.mean(axis=0) - similarity.mean(axis=1)[:, None] + similarity.mean()
     )
     top = min(2, count)
-    values, vectors = scipy.linalg.eigh(centred, subset_by_index=(count - top, count - 1))
+    values, vectors = scipy.linalg.eigh(centered, subset_by_index=(count - top, count - 1))
     points = np.zeros((count, 2))
     # Rounding makes eigenvalues that should be zero slightly negative.
     points[:, :top] = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1]
@@ -73,24 +65,22 @@ def scale_to_plane(similarity: np.ndarray) -> np.ndarray:
 def embed(
     neurons: np.ndarray, directions: np.ndarray, like: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Points of the neurons `(count, 2)` and stars `(2 r, 2)`: the r directions, then their
-    opposites.
+    """Return points of the neurons `(count, 2)` and of the stars `(2 r, 2)`: the r directions,
+    then their opposites.
 
-    The origin is where a zero weight lies, and the first star lies on the positive x axis. What is
-    left, a reflection at that axis, is chosen to come nearest to the points `like` (those of the
-    step before), or else by the neurons themselves. A neuron that is not finite is left out: its
-    point is NaN.
+    Zero weights are at the origin, the first star is on the positive x axis. The reflection at that
+    axis is chosen by agreement with the points `like` (those of the previous step), or else by the
+    neurons themselves. The point of a non-finite neuron is NaN.
     """
-    units, ways = normalise(neurons), normalise(directions)
+    units, ways = unit_rows(neurons), unit_rows(directions)
     require(
         bool(np.isfinite(ways).all() and len(ways)),
-        "A map of neurons needs at least one hidden direction, of finite numbers.",
+        "A plot of neurons needs at least one hidden direction, and all must be finite.",
     )
     finite = np.isfinite(units).all(axis=1)
     rows = np.concatenate([ways, -ways, units[finite]])
     plane = scale_to_plane(rows @ rows.T)
-    # Opposite stars are mirror images of one another in the zero vector, so that their middle is
-    # its picture.
+    # The mean of opposite stars is the projection of the zero vector.
     plane = plane - plane[: 2 * len(ways)].mean(axis=0)
     plane = _turn(plane)
     points = np.full((len(units), 2), np.nan)
@@ -101,7 +91,7 @@ def embed(
 
 
 def _turn(plane: np.ndarray) -> np.ndarray:
-    """Rotated so that the first point lies on the positive x axis."""
+    """Rotate the plane so that the first point is on the positive x axis."""
     x, y = plane[0]
     length = np.hypot(x, y)
     if length < SHORT:
@@ -112,10 +102,7 @@ def _turn(plane: np.ndarray) -> np.ndarray:
 
 
 def _upside_down(points: np.ndarray, like: np.ndarray | None) -> bool:
-    """Whether the reflected points are the better choice.
-
-    Without a model, the neurons high up should be fewer and farther out.
-    """
+    """Return whether to reflect the points: to agree with `like`, or for positive skewness."""
     y = points[:, 1]
     if like is not None and np.isfinite(like).all(axis=1).any():
         agreement = float(np.nansum(y * like[:, 1]))
@@ -123,7 +110,7 @@ def _upside_down(points: np.ndarray, like: np.ndarray | None) -> bool:
             return agreement < 0
     y = y[np.isfinite(y)]
     skew = float(np.sum(y**3))
-    # Symmetric data have no skew but rounding: there the first neuron off the axis decides.
+    # Symmetric data have no skew except by rounding: the first neuron off the axis decides.
     if abs(skew) > 1e-9 * float(np.sum(np.abs(y) ** 3)):
         return skew < 0
     off = y[np.abs(y) > SHORT]
@@ -131,10 +118,10 @@ def _upside_down(points: np.ndarray, like: np.ndarray | None) -> bool:
 
 
 def nearest_star(neurons: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """+1 for neurons whose nearest star is a direction, -1 for an opposite, 0 where there is none:
-    weight zero, orthogonal, not finite.
+    """Return +1 for neurons whose nearest star is a direction, −1 for an opposite, and 0 if the
+    weight is zero, orthogonal or not finite.
     """
-    cosines = np.nan_to_num(normalise(neurons)) @ normalise(directions).T
+    cosines = np.nan_to_num(unit_rows(neurons)) @ unit_rows(directions).T
     best = np.take_along_axis(cosines, np.abs(cosines).argmax(axis=1)[:, None], axis=1)[:, 0]
     result: np.ndarray = np.sign(best).astype(int)
     return result
@@ -142,22 +129,20 @@ def nearest_star(neurons: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """The neurons of one recorded step in the plane.
+    """Neurons of one recorded step in the plane.
 
-    `cosine` is the greatest of the step; `left_out` counts those not finite.
+    `cosine` is the maximum over neurons; `left_out` is the number of non-finite neurons.
     """
 
     step: int
     points: np.ndarray
-    stars: dict[
-        int, np.ndarray
-    ]  # directions under +1; where they are few, their opposites under −1
+    stars: dict[int, np.ndarray]  # directions under +1, their opposites under −1
     cosine: float
     left_out: int
 
     @property
     def caption(self) -> str:
-        """One line on what is seen."""
+        """The maximum cosine, and the number of non-finite neurons."""
         text = f"max cosine {self.cosine:.3f}" if np.isfinite(self.cosine) else "no finite cosine"
         return text + (
             f"; {self.left_out} of {len(self.points)} neurons not finite" if self.left_out else ""
@@ -165,31 +150,29 @@ class Frame:
 
 
 def has_neurons(record: Record) -> bool:
-    """Whether a record holds what a map of its neurons needs."""
-    return {"neurons", "directions"} <= record.arrays.keys() or has_centres(record)
+    """Return whether a record has the arrays of a plot of neurons."""
+    return {"neurons", "directions"} <= record.arrays.keys() or has_centers(record)
 
 
-def has_centres(record: Record) -> bool:
-    """Whether no hidden direction is known, and neurons are seen among the centres of their own
-    clusters at the end.
-    """
+def has_centers(record: Record) -> bool:
+    """Return whether stars are the centers of final clusters, because no direction is known."""
     return {"neurons", "centres"} <= record.arrays.keys() and bool(
         np.any(record.arrays["centres"][-1])
     )
 
 
 def _directions(record: Record, place: int) -> np.ndarray:
-    """The stars of a step: hidden directions, or the centers that there are."""
+    """Return the stars of a step: hidden directions, or the centers of final clusters."""
     if "directions" in record.arrays:
         directions: np.ndarray = record.arrays["directions"][place]
         return directions
-    centres = record.arrays["centres"]
-    used: np.ndarray = centres[place][np.any(centres[-1] != 0, axis=1)]
+    centers = record.arrays["centres"]
+    used: np.ndarray = centers[place][np.any(centers[-1] != 0, axis=1)]
     return used
 
 
 def frames(record: Record) -> list[Frame]:
-    """All recorded steps of a record in the plane, each reflected to resemble the one before."""
+    """Return all recorded steps in the plane, each reflected to resemble the previous one."""
     found: list[Frame] = []
     for place, step in enumerate(record.steps):
         neurons, directions = record.arrays["neurons"][place], _directions(record, place)
@@ -197,7 +180,7 @@ def frames(record: Record) -> list[Frame]:
         if "cosine" in record.measurements:
             cosine = record.measurements["cosine"][place]
         else:
-            cosine = float(np.max(np.nan_to_num(normalise(neurons)) @ normalise(directions).T))
+            cosine = float(np.max(np.nan_to_num(unit_rows(neurons)) @ unit_rows(directions).T))
         count = len(directions)
         shown = {1: stars[:count]} if _is_crowded(record) else {1: stars[:count], -1: stars[count:]}
         found.append(Frame(step, points, shown, cosine, int(np.isnan(points[:, 0]).sum())))
@@ -209,23 +192,23 @@ def _count(record: Record) -> int:
 
 
 def _is_crowded(record: Record) -> bool:
-    """Whether only the directions are drawn: there are many, or they are centers."""
-    return has_centres(record) or _count(record) > FEW
+    """Return whether opposites are omitted: there are many directions, or stars are centers."""
+    return has_centers(record) or _count(record) > MAX_PAIRS
 
 
 def star_names(record: Record) -> dict[int, str]:
-    """What the stars are."""
-    if has_centres(record):
+    """Return the legend of the stars."""
+    if has_centers(record):
         return {1: f"center of a cluster at the end ({_count(record)})"}
     few = {1: "hidden direction +u", -1: "its opposite −u"}
-    return few if _count(record) <= FEW else {1: f"hidden direction ({_count(record)})"}
+    return few if _count(record) <= MAX_PAIRS else {1: f"hidden direction ({_count(record)})"}
 
 
 def side_names(record: Record) -> dict[int, str]:
-    """What tells the neurons apart."""
-    if has_centres(record):
+    """Return the legend of the neurons by side."""
+    if has_centers(record):
         return {1: f"neuron that ends within cosine {LINKED:g} of a center", 0: "other neuron"}
-    if _count(record) > FEW:
+    if _count(record) > MAX_PAIRS:
         return {1: f"neuron that ends within cosine {NEAR:g} of one", 0: "other neuron"}
     return {
         1: "neuron nearest +u after two steps",
@@ -235,18 +218,18 @@ def side_names(record: Record) -> dict[int, str]:
 
 
 def sides(record: Record) -> np.ndarray:
-    """The side of each neuron, by which it is coloured at every step.
+    """Return the side of each neuron, which sets its color at every step.
 
-    Of few directions, it is `nearest_star` after two steps (or at the last step, if that was
-    earlier); of many, +1 for neurons that are near a direction at the end.
+    With few directions, it is `nearest_star` after two steps (or the last step, if earlier). With
+    many, it is +1 for neurons near a direction at the last step.
     """
     if _is_crowded(record):
         cosines = (
-            np.nan_to_num(normalise(record.arrays["neurons"][-1]))
-            @ normalise(_directions(record, -1)).T
+            np.nan_to_num(unit_rows(record.arrays["neurons"][-1]))
+            @ unit_rows(_directions(record, -1)).T
         )
         result: np.ndarray = (
-            cosines.max(axis=1) >= (LINKED if has_centres(record) else NEAR)
+            cosines.max(axis=1) >= (LINKED if has_centers(record) else NEAR)
         ).astype(int)
         return result
     place = max(
@@ -261,8 +244,8 @@ def neuron_plot(record: Record, title: str = "Neurons", name: str = "") -> ViewP
     """
     require(
         has_neurons(record),
-        "This record holds no neurons: its trial had no Silhouette probe, or it was read "
-        "without arrays.",
+        "This record has no neurons: its trial had no Silhouette probe, or it was read without "
+        "arrays.",
     )
     side, shown = sides(record), frames(record)
     printed = {*record.steps[:3], record.steps[-1]}
@@ -292,7 +275,7 @@ def neuron_plot(record: Record, title: str = "Neurons", name: str = "") -> ViewP
 
 
 def _frame_series(record: Record, frame: Frame, side: np.ndarray) -> Sequence[ViewSeries]:
-    # Without opposites, stars take the other color, on which neurons of side + are seen.
+    # Without opposites, stars have the other color, so that neurons of side + stay visible.
     kinds = {1: "star" if -1 in frame.stars else "opposite", -1: "opposite"}
     size = 20.5 if len(frame.stars) > 1 else max(7.0, 40 / math.sqrt(len(frame.stars[1])))
     names = star_names(record)

@@ -1,4 +1,4 @@
-"""Colors, marks and line styles of series, shared by print figures and the HTML page."""
+"""Colors, markers and line styles of series, shared by print figures and HTML pages."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ COLORS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
     *("#56B4E9", "#A23B72", "#808080", "#5B4FC4", "#8A8A22"),
 )
+#: Color families of learners: cool for fixed features, warm for learned features.
+FAMILIES = {
+    "fixed": ("#0072B2", "#009E73", "#56B4E9", "#5B4FC4", "#5F7A8C", "#2F6F6F"),
+    "learned": ("#D55E00", "#CC79A7", "#E69F00", "#A23B72", "#C8102E", "#8A5A2B"),
+    "tree": ("#808080", "#8A8A22"),
+}
 #: Matplotlib's marker and Plotly's, a second sign next to the color.
 MARKERS = (
     *(("o", "circle"), ("s", "square"), ("^", "triangle-up"), ("D", "diamond")),
@@ -76,20 +82,25 @@ PRINT_STYLE: dict[Any, Any] = {
 
 
 def looks(series: Sequence[ViewSeries]) -> list[Look]:
-    """Return the look of each series; groups take colors and markers in their order."""
-    groups = dict.fromkeys(each.family for each in series if not KINDS[each.kind].color)
-    places = {group: place for place, group in enumerate(groups)}
+    """Return the look of each series.
+
+    Groups take colors and markers in their order, within the color family of their features. Lines
+    of fixed features have open markers.
+    """
     taken = {KINDS[each.kind].color for each in series}
-    colors = [color for color in COLORS if color not in taken]
+    others = [color for color in COLORS if color not in taken]
+    places: dict[str, dict[str, int]] = {}
     found = []
     for each in series:
-        look, place = KINDS[each.kind], places.get(each.family, 0)
-        marker = MARKERS[place % len(MARKERS)] if look.marker is None else look.marker
+        look, own = KINDS[each.kind], places.setdefault(each.features, {})
+        place = 0 if look.color else own.setdefault(each.family, len(own))
+        colors = FAMILIES.get(each.features, others)
         found.append(
             look._replace(
                 color=look.color or colors[place % len(colors)],
-                marker=marker,
+                marker=MARKERS[place % len(MARKERS)] if look.marker is None else look.marker,
                 size=each.size or look.size,
+                edge="open" if each.features == "fixed" and not look.edge else look.edge,
             )
         )
     return found

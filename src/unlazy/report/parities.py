@@ -12,7 +12,7 @@ from unlazy.lab.trials import Record
 from unlazy.report.view import ViewPlot, ViewSeries, slug
 
 _WEIGHTS, _SCORES = {"neuron_on", "neuron_off"}, {"ones_mean", "ones_low", "ones_high"}
-#: At most so many steps are shown.
+#: Maximum number of steps shown.
 MAX_STEPS = 4
 
 
@@ -42,8 +42,8 @@ def parity_plots(record: Record, arm: str) -> list[ViewPlot]:
     """
     require(
         has_parity(record),
-        "This record holds no weights by part and scores by ones: its trial lacked these "
-        "probes, or their arrays.",
+        "This record has no weights by part and scores by ones: its trial lacked these probes, or "
+        "it was read without arrays.",
     )
     weights: list[ViewSeries] = []
     scores: list[ViewSeries] = []
@@ -56,8 +56,8 @@ def parity_plots(record: Record, arm: str) -> list[ViewPlot]:
         )
         unit = max(float(np.sqrt(np.mean(on**2 + off**2))), 1e-30)
         weights.append(ViewSeries(name, _plain(off / unit), _plain(on / unit), mark="points"))
-        most = max(float(np.max(np.abs(mean))), TIE)
-        told = [
+        largest = max(float(np.max(np.abs(mean))), TIE)
+        hover = [
             f"{ones} ones, parity {sign}: mean score {value:.3g}"
             for ones, (sign, value) in enumerate(zip(signs, mean, strict=True))
         ]
@@ -65,10 +65,10 @@ def parity_plots(record: Record, arm: str) -> list[ViewPlot]:
             ViewSeries(
                 name,
                 _plain(np.arange(len(mean))),
-                _plain(mean / most),
-                _plain(low / most),
-                _plain(high / most),
-                hover=tuple(told),
+                _plain(mean / largest),
+                _plain(low / largest),
+                _plain(high / largest),
+                hover=tuple(hover),
             )
         )
     ends = [abs(v) for each in weights for v in (*each.x, *each.y) if np.isfinite(v)]

@@ -1,7 +1,7 @@
-"""Progress of runs, the same for the command line, scripts and notebooks.
+"""Progress of runs, for the command line, scripts and notebooks.
 
-What will run and how long it takes, a bar while it runs, what could not be run, and what is saved
-if it is interrupted.
+Prints the plan with its estimated time, a progress bar, failed trials, and the number of saved
+trials on interruption.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from unlazy.lab.engines.base import Plan
 from unlazy.lab.run import NullRunCallback, Round, RunCallback
 from unlazy.lab.trials import Failure, Runnable
 
-#: So many trials that could not be run are named; the store lists all.
+#: Maximum number of failed trials printed.
 FAILURES_SHOWN = 5
-#: So many changed modules, libraries or files are named.
+#: Maximum number of changed modules, libraries or files printed.
 CHANGES_SHOWN = 6
 
 
 def callback_of(progress: bool | None) -> RunCallback:
-    """Return a watcher for a script or notebook.
-
-    By default it shows progress if somebody can see it: in a notebook, or on a terminal.
+    """Return a callback for a script or notebook; by default, it prints progress in notebooks and
+    on terminals.
     """
     console = Console(stderr=True)
     if progress is None:
@@ -43,16 +42,16 @@ def callback_of(progress: bool | None) -> RunCallback:
 
 
 class RunProgress:
-    """A watcher that prints what a person wants to know about a run.
+    """Callback that prints the progress of a run.
 
-    `brief`: nothing but a bar that disappears, and what went wrong; for runs of many rounds.
+    `brief` prints only a transient bar and failures, for runs of many rounds.
     """
 
     def __init__(self, console: Console, *, brief: bool = False) -> None:
         self.console, self.brief = console, brief
         self.trials = 0
         self._bar: ProgressBar | None = None
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
         self._stage = ""
 
     def _print(self, text: str) -> None:
@@ -86,8 +85,8 @@ class RunProgress:
         self._bar.start()
 
     def _once(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._printed:
+            self._printed.add(text)
             self._print(text)
 
     def _stop(self) -> None:
@@ -162,16 +161,16 @@ def _announcement(round: Round) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time as a person would say it."""
+    """Return a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 class ProgressBar:
-    """A bar for one round. The time left is estimated from the work done so far.
+    """Progress bar of one round, with the time left estimated from the work done.
 
-    `programs`, `compile_seconds`: what the engine has compiled so far.
+    `programs` and `compile_seconds` count compilations so far.
     """
 
     def __init__(
@@ -205,7 +204,7 @@ class ProgressBar:
         self._bar.start()
 
     def stop(self) -> None:
-        """Leave the bar as it stands."""
+        """Stop the bar."""
         done = self._bar.finished
         self._bar.update(self._task, description="done" if done else "stopped", left="")
         self._bar.stop()
@@ -238,7 +237,7 @@ class ProgressBar:
         left = self._left * self._seconds / max(self._spent, 1e-9)
         left += max(0, self._planned - self._shapes) * self._waited / max(1, self._shapes)
         speed = ""
-        if self._workers:  # they run and compile at once: only the clock on the wall knows
+        if self._workers:  # they run and compile in parallel: use wall time
             passed = time.perf_counter() - self._start
             left = self._left * passed / max(self._spent, 1e-9)
             speed = (

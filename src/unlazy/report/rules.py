@@ -3,75 +3,95 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any
 
 from rich.console import Console
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import definition_of
-from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, Check
+from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, Condition
 from unlazy.lab.store import Store
-from unlazy.report.labels import ORIGINS, quantity_label
+from unlazy.report.labels import ORIGINS, bounds_of, count, definitions_of, number, quantity_label
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewTable
 
+#: The scales of a check unless it names others.
+_USUAL = ("laptop", "paper")
+
 
 def rule_view(claim: Claim, registered: str | None) -> View:
-    """Return checks, assumptions, control, seeds and history of a claim; `registered` is the time
-    at which the store first saw the criteria.
+    """Return how a claim is tested; `registered` is the time at which the store first saw the
+    acceptance criteria.
     """
     rows = tuple(
         (
             quantity_label(claim, check.quantity),
-            required(check),
+            bounds_of(check)
+            + (f" ({' and '.join(check.scales)} scale)" if check.scales != _USUAL else ""),
             ORIGINS[check.origin],
-            ", ".join(check.scales),
         )
         for check in claim.checks
     )
-    columns = ("quantity", "required", "bounds from", "scales")
-    tables = [ViewTable(columns, rows, "Checks: all that count must pass")]
-    defined = [found for name in claim.measures if (found := definition_of(claim.id, name))]
-    if defined:
-        meanings = tuple((d.measure, d.definition, f"${d.notation}$", d.unit) for d in defined)
-        names = ("measure", "definition", "notation", "unit")
-        tables.append(ViewTable(names, meanings, "Measured quantities"))
+    tables = [ViewTable(("quantity", "required", "source"), rows, "Checks (all must pass)")]
     if claim.conditions:
-        asked = tuple(
-            (each.text, " and ".join(f"{each.needed(scale):.4g} ({scale})" for scale in SCALES[1:]))
-            for each in claim.conditions
-        )
-        tables.append(ViewTable(("assumption", "required"), asked, "Assumptions of the theorem"))
-    if claim.history:
-        changes = tuple(
-            (each.date, each.what, each.why, f"from {each.first_seed}") for each in claim.history
-        )
-        tables.append(
-            ViewTable(("date", "changed after a run", "why", "seeds"), changes, "History")
-        )
+        assumptions = tuple((each.text, _needed(each)) for each in claim.conditions)
+        columns = ("assumption", "required")
+        tables.append(ViewTable(columns, assumptions, "Assumptions of the theorem"))
+    return View(
+        claim.id,
+        context=claim.where,
+        lines=_lines(claim, registered),
+        tables=tuple(tables),
+        parts=tuple(_parts(claim)),
+    )
+
+
+def _needed(condition: Condition) -> str:
+    values = {scale: f"{condition.sense} {number(condition.needed(scale))}" for scale in SCALES[1:]}
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    return ", ".join(f"{value} ({scale})" for scale, value in values.items())
+
+
+def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
     control = f"{claim.control.what}; the checks must fail on it" if claim.control else "none"
     lines = [("Claim", claim.statement), ("Control", control)]
     if claim.corrections:
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
-    if not claim.exact:
+    if claim.exact:
+        lines.append(("Seeds", "none: exact computation"))
+    else:
         lines.append(
             (
                 "Seeds",
                 f"tuning {TUNING}–{DEVELOPMENT - 1}, development {DEVELOPMENT}–{EVALUATION - 1}, "
-                f"evaluation from {claim.first_seed} on: {claim.seeds['laptop']} at laptop and "
+                f"evaluation from {claim.first_seed}: {claim.seeds['laptop']} at laptop and "
                 f"{claim.seeds['paper']} at paper scale",
             )
         )
     if not claim.history:
         lines.append(("History", "No bound, size or arm was changed after a run."))
-    since = f"The store first saw this rule {registered[:19]} UTC." if registered else ""
-    lines.append(("Store", since or "The store has not seen this rule yet."))
-    return View(claim.id, context=claim.where, lines=tuple(lines), tables=tuple(tables))
+    since = f"These criteria are in the store since {registered[:19]} UTC." if registered else ""
+    lines.append(("Store", since or "These criteria are not in the store yet."))
+    return tuple(lines)
+
+
+def _parts(claim: Claim) -> list[View]:
+    parts = []
+    definitions = [f"{label}: {meaning}" for label, meaning in definitions_of(claim)]
+    if definitions:
+        parts.append(View("Definitions of measured quantities", items=tuple(definitions)))
+    if claim.history:
+        changes = tuple(
+            f"{each.date}, seeds from {each.first_seed}: {each.what}. Reason: {each.why}."
+            for each in claim.history
+        )
+        parts.append(View(f"{count(len(changes), 'change')} after a run", items=changes))
+    return parts
 
 
 def rule_json(claim: Claim) -> dict[str, Any]:
-    """Return checks, with bounds, origin, and the definitions of what they measure, as data."""
+    """Return checks and definitions as plain data."""
     return {
         "id": claim.id,
         "where": claim.where,
@@ -80,7 +100,7 @@ def rule_json(claim: Claim) -> dict[str, Any]:
         "checks": [
             {
                 "check": str(check),
-                "required": required(check),
+                "required": bounds_of(check),
                 "origin": check.origin,
                 "scales": check.scales,
                 "measures": check.quantity.measures,
@@ -93,25 +113,6 @@ def rule_json(claim: Claim) -> dict[str, Any]:
             if (found := definition_of(claim.id, name))
         },
     }
-
-
-def required(check: Check) -> str:
-    """Return the bounds of a check, with strict ones told from others: "≥ 1 + 1e-12"."""
-
-    def exact(bound: float) -> str:
-        near = float(f"{bound:g}")
-        rest = bound - near
-        if 0 < abs(rest) < 1e-7 * abs(near):
-            return f"{near:g} {'+' if rest > 0 else '−'} {abs(rest):.1g}"
-        return f"{bound:g}"
-
-    if math.isinf(check.upper):
-        text = f"≥ {exact(check.lower)}"
-    elif math.isinf(check.lower):
-        text = f"≤ {exact(check.upper)}"
-    else:
-        text = f"in [{exact(check.lower)}, {exact(check.upper)}]"
-    return text if check.share is None else f"{text} for more than {check.share:.0%} of seeds"
 
 
 def print_rule(claim: Claim, store: Store | None, console: Console) -> None:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow, not_reached
-from unlazy.report.labels import count, listed
+from unlazy.report.features import group_of, told_apart
+from unlazy.report.labels import count, listed, task_name
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
 PREDICTED = "predicted (ridgeless)"
@@ -22,6 +23,7 @@ def view(outcome: ScalingOutcome) -> View:
     )
     return View(
         title=f"{outcome.task}: examples needed as {outcome.field} grows",
+        heading=f"Examples needed as {outcome.field} grows: {task_name(outcome.task)}",
         takeaway=first,
         context=f"{_error(outcome)} of {outcome.target:g}, {count(len(outcome.seeds), 'seed')}, at "
         f"most {outcome.max_n:,} examples; ≤ {outcome.budget} settings per learner and n in a "
@@ -43,8 +45,8 @@ def view(outcome: ScalingOutcome) -> View:
 
 
 def table(outcome: ScalingOutcome) -> ViewTable:
-    """Return one row per learner: its exponent, with and without a log factor, and the examples
-    needed at each grid point.
+    """Return one row per learner: exponent, with and without a log factor, and the examples needed
+    at each grid point.
     """
     columns = ["learner", "exponent [95 %]", f"with log {outcome.field} [95 %]"]
     columns += [f"{outcome.field} = {cell.place:g}" for cell in outcome.rows[0].cells]
@@ -59,11 +61,11 @@ def table(outcome: ScalingOutcome) -> ViewTable:
         once = " (one pass)" if row.how == "one pass" else ""
         rows.append((row.learner + once, *fits, *(_cell(cell) for cell in row.cells)))
         if row.predicted:
-            told = [
+            predicted = [
                 f"{row.predicted[cell.place]:,.0f}" if cell.place in row.predicted else "–"
                 for cell in row.cells
             ]
-            rows.append((f"{row.learner}, {PREDICTED}", "", "", *told))
+            rows.append((f"{row.learner}, {PREDICTED}", "", "", *predicted))
     title = f"Examples to {_error(outcome)} of {outcome.target:g}, geometric mean over "
     return ViewTable(
         tuple(columns),
@@ -89,13 +91,14 @@ def _error(outcome: ScalingOutcome) -> str:
 
 
 def plots(outcome: ScalingOutcome) -> Iterator[ViewPlot]:
-    """Yield the plot of sample sizes with their fitted power laws, if there is anything to draw."""
-    series = tuple(each for row in outcome.rows for each in _series(row))
+    """Yield the plot of sample sizes with fitted power laws, unless it is empty."""
+    groups = {row.learner: group_of(row.learner) for row in outcome.rows}
+    series = told_apart([each for row in outcome.rows for each in _series(row)], groups)
     if series:
         yield ViewPlot(
-            f"Examples needed on {outcome.task}",
-            outcome.field,
-            f"examples to {_error(outcome)} of {outcome.target:g}",
+            "Training examples needed",
+            f"task parameter {outcome.field}",
+            f"training examples to {_error(outcome)} of {outcome.target:g}",
             series,
             log_x=True,
             log_y=True,
@@ -136,5 +139,5 @@ def _series(row: ScalingRow) -> Iterator[ViewSeries]:
     if row.predicted:
         at = sorted(row.predicted)
         y = tuple(float(row.predicted[place]) for place in at)
-        told = f"{row.learner}, {PREDICTED}"
-        yield ViewSeries(told, tuple(map(float, at)), y, kind="theory", group=row.learner)
+        name = f"{row.learner}, {PREDICTED}"
+        yield ViewSeries(name, tuple(map(float, at)), y, kind="theory", group=row.learner)

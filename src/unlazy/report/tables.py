@@ -1,4 +1,4 @@
-"""Small tables for the commands: verdicts in short, and claims that are not run."""
+"""Small tables for commands: one line per verdict, and claims that are not run."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ def ledger(verdicts: Sequence[Verdict]) -> Rows:
 
 
 def waiting(rows: Sequence[NotRun]) -> Rows:
-    """Return the claims that nothing runs yet."""
+    """Return the claims that are not run."""
     return ["claim", "where", "reason"], [[row.id, row.where, row.reason] for row in rows]
 
 
 def null_sentence(verdicts: Sequence[Verdict]) -> str:
-    """Return how many claims hold by error with shuffled labels."""
+    """Return how many claims hold with shuffled labels, by error."""
     able = [verdict for verdict in verdicts if any(j.check.counts for j in verdict.check_results)]
     held = [verdict.claim.id for verdict in able if verdict.seen == "holds"]
-    return f"{len(held)} of {len(able)} rules hold by error{': ' if held else ''}{', '.join(held)}."
+    names = f": {', '.join(held)}" if held else ""
+    return f"{len(held)} of {len(able)} claims hold by error{names}."
 
 
-def print_verdict(verdict: Verdict, console: Console) -> None:
+def print_verdict(verdict: Verdict, console: Console, *, details: bool = False) -> None:
     """Print a verdict."""
-    print_view(view(verdict), console)
+    print_view(view(verdict), console, details=details)

@@ -2,77 +2,121 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
+from unlazy.report.formulas import plain
 from unlazy.report.labels import COLORS, MARKS
 from unlazy.report.view import View, ViewTable, view_of
 
 
-def print_outcome(outcome: Any, console: Console) -> None:
+class _Limits(NamedTuple):
+    """Maximum number of rows per table and of lines per text in the short form."""
+
+    rows: int = sys.maxsize
+    lines: int = sys.maxsize
+
+
+#: Tried in this order until a view fits its maximum number of lines.
+_LIMITS = tuple(_Limits(rows, 3 if rows > 4 else 2 if rows > 1 else 1) for rows in range(8, 0, -1))
+
+
+def print_outcome(outcome: Any, console: Console, *, details: bool = False) -> None:
     """Print an outcome of any kind."""
     print_view(view_of(outcome), console)
 
 
 def print_view(view: View, console: Console, *, details: bool = False) -> None:
-    """Print a view: the takeaway first, the details on request."""
+    """Print a view: the takeaway first, details on request.
+
+    The short form has at most `view.max_lines` lines (0: any number).
+    """
     console.print()
-    context = f" · {escape(view.context)}" if view.context else ""
-    console.print(f"[bold]{escape(view.title)}[/]{context}", highlight=False)
-    _print_body(view, console, details)
+    limited = view.max_lines and not details
+    for limits in _LIMITS if limited else (_Limits(),):
+        group = Group(*_whole(view, console.width, details, limits))
+        if not limited or len(console.render_lines(group, pad=False)) <= view.max_lines:
+            break
+    console.print(group, crop=False)
+
+
+def _whole(view: View, width: int, details: bool, limits: _Limits) -> Iterator[RenderableType]:
+    context = f" · {escape(plain(view.context))}" if view.context else ""
+    yield _text(f"[bold]{escape(plain(view.title))}[/]{context}")
+    yield from _body(view, width, details, limits)
     if view.more and view.details and not details:
-        hidden = " · ".join(part.title for part in view.details)
-        console.print(f"[dim]{escape(hidden)}[/]", highlight=False)
-        console.print(f"[dim]Details: {escape(view.more)}[/]", highlight=False)
+        hidden = ", ".join(part.title for part in view.details)
+        yield _text(f"[dim]{escape(plain(view.more))}: {escape(hidden)}[/]")
 
 
-def _print_body(view: View, console: Console, details: bool) -> None:
+def _body(view: View, width: int, details: bool, limits: _Limits) -> Iterator[RenderableType]:
+    takeaway = escape(plain(view.takeaway))
     if view.status:
         mark = MARKS[view.status]
         word = f"[bold {COLORS[view.status]}]{mark[:2]}{mark[2:].upper()}[/]"
-        console.print(
-            word + (f": {escape(view.takeaway)}" if view.takeaway else ""), highlight=False
-        )
-    elif view.takeaway:
-        console.print(f"[bold]{escape(view.takeaway)}[/]", highlight=False)
-    _print_lines(view.lines, console)
+        yield _text(word + (f": {takeaway}" if takeaway else ""))
+    elif takeaway:
+        yield _text(f"[bold]{takeaway}[/]")
+    if view.lines:
+        yield _labeled(view.lines, width, limits)
     for item in view.items:
-        console.print(Padding(f"· {escape(item)}", (0, 0, 0, 2)), highlight=False)
+        yield Padding(_text(f"· {escape(plain(item))}"), (0, 0, 0, 2))
     for each in view.tables:
-        console.print(table(each, details=details))
+        yield table(each, details=details, limit=limits.rows)
         if each.caption:
-            console.print(f"[dim]{escape(each.caption)}[/]", highlight=False)
+            yield _text(f"[dim]{escape(_cut(plain(each.caption), width, limits))}[/]")
     if view.code:  # wrapped lines would not be code
-        console.print(view.code, highlight=False, markup=False, soft_wrap=True)
+        yield Text(view.code, no_wrap=True, overflow="ignore")
     for note in view.notes:
-        console.print(f"[yellow]Note:[/] {escape(note)}", highlight=False)
+        yield _text(f"[yellow]Note:[/] {escape(_cut(plain(note), width - 6, limits))}")
     for part in (*view.parts, *(view.details if details else ())):
         if part.title:
-            console.print(f"[bold]{escape(part.title)}[/]", highlight=False)
-        _print_body(part, console, details)
+            yield _text(f"[bold]{escape(plain(part.title))}[/]")
+        yield from _body(part, width, details, limits)
 
 
-def _print_lines(lines: tuple[tuple[str, str], ...], console: Console) -> None:
-    """Print labels in a column and sentences next to them."""
-    if not lines:
-        return
+def _text(markup: str) -> Text:
+    return Text.from_markup(markup)
+
+
+def _cut(text: str, width: int, limits: _Limits) -> str:
+    """Return a text cut to a number of lines."""
+    if len(text) <= width:
+        return text
+    lines = textwrap.wrap(text, max(width, 20))
+    if len(lines) <= limits.lines:
+        return text
+    kept = " ".join(lines[: limits.lines])
+    return textwrap.shorten(kept, len(kept) - 2, placeholder=" …") if len(kept) > 8 else kept
+
+
+def _labeled(lines: tuple[tuple[str, str], ...], width: int, limits: _Limits) -> Table:
+    """Return labels in a column and sentences next to them."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
+    available = width - max(len(label) for label, _ in lines) - 4
     for label, text in lines:
-        grid.add_row(f"[bold]{escape(label)}[/]", escape(text))
-    console.print(grid, highlight=False)
+        grid.add_row(f"[bold]{escape(label)}[/]", escape(_cut(plain(text), available, limits)))
+    return grid
 
 
-def table(view: ViewTable, *, details: bool = True) -> Table:
-    """Return the table for the terminal; without details, its short form."""
-    chosen = view.brief if view.brief and not details else range(len(view.rows))
-    rows = [[cell.replace(" ± ", "±") for cell in view.rows[place]] for place in chosen]
+def table(view: ViewTable, *, details: bool = True, limit: int = sys.maxsize) -> Table:
+    """Return the table for the terminal; without details, its short form of at most `limit`
+    rows.
+    """
+    short = view.brief if view.brief and not details else range(len(view.rows))
+    chosen = sorted(short[:limit])
+    rows = [[plain(cell).replace(" ± ", "±") for cell in view.rows[index]] for index in chosen]
     hidden = len(view.rows) - len(rows)
     drawn = Table(
         title=escape(view.title) if view.title else None,
@@ -80,15 +124,15 @@ def table(view: ViewTable, *, details: bool = True) -> Table:
         title_style="bold",
         header_style="bold",
         box=box.SIMPLE_HEAD,
+        show_edge=False,
         pad_edge=False,
         padding=(0, 1, 0, 0),
-        caption=f"… {hidden} more with details" if hidden else None,
+        caption=f"… {hidden} more: -v" if hidden else None,
         caption_justify="left",
     )
     for index, name in enumerate(view.columns):
         longest = max(map(len, [*name.split(), *(row[index] for row in rows)]), default=0)
-        # Numbers and names stay whole on a narrow screen, and take no more than they need;
-        # sentences may be folded.
+        # Numbers and names stay whole on a narrow screen; sentences may be folded.
         drawn.add_column(
             escape(name),
             overflow="fold",

@@ -9,28 +9,25 @@ import numpy as np
 from unlazy.lab.trials import Record
 from unlazy.report.view import View, ViewImage, slug
 
-#: Pixels to which a tile is enlarged at least, those between tiles, and tiles in a row.
+#: Minimum pixels per tile, pixels between tiles, tiles per row.
 SIZE, GAP, ROW = 64, 4, 12
-#: At most so many steps are shown: the first, the last, and those between.
+#: Maximum number of steps shown.
 STEPS = 4
 
 
 def has_tiles(record: Record) -> bool:
-    """Whether a record holds pictures of its neurons."""
+    """Return whether a record has images of its neurons."""
     return "tiles" in record.arrays
 
 
 def shown_steps(record: Record) -> list[int]:
-    """Places of the steps that are shown, evenly among those recorded."""
+    """Return indices of the shown steps, evenly spaced among those recorded."""
     count = min(STEPS, len(record.steps))
     return sorted({round(place) for place in np.linspace(0, len(record.steps) - 1, count)})
 
 
 def sheet(tiles: np.ndarray) -> np.ndarray:
-    """All tiles of a step on one sheet of bytes, row by row, in grey or in colour.
-
-    A weight of zero is the middle grey.
-    """
+    """Return all tiles of a step in one image, row by row; zero weights are middle gray."""
     count, height, width, channels = tiles.shape
     times = max(1, SIZE // max(height, width))
     large = np.repeat(np.repeat(tiles, times, axis=1), times, axis=2)
@@ -44,7 +41,7 @@ def sheet(tiles: np.ndarray) -> np.ndarray:
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """Bytes of a picture as a PNG file."""
+    """Return an image as PNG."""
     from PIL import Image
 
     out = BytesIO()
@@ -55,12 +52,12 @@ def png(pixels: np.ndarray) -> bytes:
 
 
 def tile_view(arm: str, record: Record) -> View:
-    """Return the sheets of a few steps."""
+    """Return the images of a few steps."""
     images = []
     for place in shown_steps(record):
         step, tiles = record.steps[place], record.arrays["tiles"][place]
-        told = f"{len(tiles)} neurons of {arm} as images after {step} gradient steps"
-        images.append(ViewImage(png(sheet(tiles)), told, f"step {step}"))
+        description = f"{len(tiles)} neurons of {arm} as images after {step} gradient steps"
+        images.append(ViewImage(png(sheet(tiles)), description, f"step {step}"))
     return View(
         f"Neurons of {arm} as images, seed {record.seed}",
         context="First-layer weights, each neuron a tile, scaled by its largest weight; gray is "

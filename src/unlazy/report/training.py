@@ -1,6 +1,4 @@
-"""Plots of a claim's records: those that the claim asks for, learning curves by step, and the
-neurons of each arm.
-"""
+"""Plots of a claim's records: plots of the claim, learning curves, and neurons of each arm."""
 
 from __future__ import annotations
 
@@ -13,6 +11,7 @@ from unlazy.lab.claims import Plot, PlotLine
 from unlazy.lab.judging import Verdict
 from unlazy.lab.statistics import Estimate, estimate, estimate_of
 from unlazy.lab.trials import ExactComputation, Record
+from unlazy.report.features import feature_group, told_apart
 from unlazy.report.labels import count, interval, number, spread
 from unlazy.report.neurons import has_neurons, neuron_plot
 from unlazy.report.parities import has_parity, parity_plots
@@ -26,7 +25,7 @@ MIN_STEPS = 4
 
 
 def training_plots(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> Iterator[ViewPlot]:
-    """Yield the plots that a claim asks for, then its learning curves."""
+    """Yield the plots of a claim, then its learning curves."""
     for plot in verdict.claim.plots:
         found = claim_plot(plot, records)
         if found.series:
@@ -59,7 +58,7 @@ def arm_order(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -> list
 
 
 def claim_plot(plot: Plot, records: Mapping[str, Sequence[Record]]) -> ViewPlot:
-    """Return a plot of a claim with what was measured of it."""
+    """Return a plot of a claim with its measured values."""
     series = [
         _claim_series(line, records[line.arm], plot.log_y)
         for line in plot.series
@@ -69,11 +68,20 @@ def claim_plot(plot: Plot, records: Mapping[str, Sequence[Record]]) -> ViewPlot:
         plot.title,
         plot.x,
         plot.y,
-        tuple(series),
+        told_apart(series, _groups(records, plot.series)),
         log_x=plot.log_x,
         log_y=plot.log_y,
         caption=plot.caption,
     )
+
+
+def _groups(records: Mapping[str, Sequence[Record]], lines: Sequence[PlotLine]) -> dict[str, str]:
+    """Return the feature group of each line of a learner."""
+    found = {}
+    for line in lines:
+        learner = records[line.arm][0].trial.get("learner") if records.get(line.arm) else None
+        found[line.name] = "" if line.theory else feature_group(learner or {})
+    return found
 
 
 def _has(line: PlotLine, records: Sequence[Record]) -> bool:
@@ -92,7 +100,7 @@ def _claim_series(line: PlotLine, records: Sequence[Record], log_y: bool) -> Vie
     found = [
         estimate_of(line.measure, [_or_nan(v) for v in column]) for column in columns(line.measure)
     ]
-    # A logarithmic axis has no place for zero, such as a distance from the start at the start.
+    # Zero cannot be drawn on a logarithmic axis.
     kept = [i for i in range(len(x)) if not (log_y and found[i].mean <= 0)]
     order = sorted(kept, key=lambda i: x[i])
     return series_of(
@@ -158,19 +166,20 @@ def learning_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
     values = [v for each in series for v in finite(each.y)]
     low, high = min(values, default=CHANCE), max(values, default=CHANCE)
     percent = metric.unit == "%"
+    groups = {arm: feature_group(records[arm][0].trial.get("learner") or {}) for arm in order}
     seeds = count(len(verdict.seeds), "seed")
     return ViewPlot(
-        f"{verdict.claim.id}: {metric.label.removesuffix(' (%)')} during training, "
-        f"{verdict.scale} scale, {seeds}",
+        f"{metric.label.removesuffix(' (%)').capitalize()} during training ({verdict.scale} scale, "
+        f"{seeds})",
         "gradient step",
         metric.label,
-        tuple(series),
+        told_apart(series, groups),
         steps=True,
         facets=True,
-        # Wide intervals are cut, so that the means keep their room.
+        # Wide intervals are cut, so that differences of means stay visible.
         limits=(max(-2.0, low - 8), min(103.0, high + 8)) if percent else (0.0, 1.08 * high or 1.0),
-        caption="Mean over seeds with its 95 % interval. Steps are spaced as log(1 + step). Click "
-        "on a name to hide or show it.",
+        caption="Mean over seeds with its 95 % CI. Steps are spaced as log(1 + step). Click on a "
+        "name to hide or show it.",
         name="accuracy" if metric is ACCURACY else slug(metric.name),
     )
 
@@ -179,21 +188,21 @@ def _curve(
     verdict: Verdict, arm: str, records: Sequence[Record], metric: Metric, last: int
 ) -> Iterator[ViewSeries]:
     measure, steps = f"test_{metric.name}", records[0].steps
-    # A value that is not finite would spoil the whole mean; as NaN it leaves a gap.
+    # Non-finite values leave a gap.
     found = [
         estimate([_or_nan(r.value(measure, step)) for r in records if step in r.steps])
         for step in steps
     ]
-    most = 100.0 if metric.unit == "%" else math.inf
+    upper = 100.0 if metric.unit == "%" else math.inf
     banded = all(math.isfinite(e.half) for e in found)
     yield ViewSeries(
         arm,
         tuple(map(float, steps)),
         tuple(e.mean for e in found),
         tuple(max(e.low, 0.0) for e in found) if banded else (),
-        tuple(min(e.high, most) for e in found) if banded else (),
+        tuple(min(e.high, upper) for e in found) if banded else (),
         group=arm,
-        text=(*[""] * (len(steps) - 1), f"{spread(found[-1], metric.name)} at the end"),
+        text=(*[""] * (len(steps) - 1), f"{spread(found[-1], metric.name)} at the last step"),
         hover=tuple(
             f"step {step}: {spread(e, metric.name)} {metric.unit}"
             for step, e in zip(steps, found, strict=True)
@@ -217,7 +226,7 @@ def _measured(arm: Sequence[Record], metric: Metric) -> bool:
 
 
 def _has_sign_labels(record: Record) -> bool:
-    """Return whether labels are signs: a family of several classes has their number."""
+    """Return whether labels are signs; families of several classes state their number."""
     family = record.trial.get("family") or {}
     return not any(name in family for name in ("classes", "outputs"))
 

@@ -16,14 +16,16 @@ from unlazy.lab.judging import (
     Verdict,
     level_of,
 )
-from unlazy.lab.rules import DEVELOPMENT, EVALUATION, Met, Quantity
+from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, Met, Quantity
 from unlazy.lab.statistics import Estimate
 from unlazy.lab.trials import Record
+from unlazy.report.citations import short_citation
 from unlazy.report.labels import (
     MARKS,
     ORIGINS,
     bounds_of,
     count,
+    definitions_of,
     number,
     quantity_label,
     short_label,
@@ -32,7 +34,9 @@ from unlazy.report.labels import (
 from unlazy.report.training import arm_views, training_plots
 from unlazy.report.view import View, ViewTable, slug
 
-#: What the outcome of a published value is marked by.
+#: Maximum number of terminal lines per claim, without details.
+MAX_LINES = 30
+#: Marks of published values.
 _REPRODUCED = {"holds": " ✓", "fails": " ✗", "undecided": " ?"}
 
 
@@ -40,7 +44,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     """Return the view of a verdict, with plots if there are records read with their arrays."""
     claim, records = verdict.claim, records or {}
     seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
-    where = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s"
+    run = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s"
     counted = [j for j in verdict.check_results if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
@@ -49,9 +53,10 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         why = {"fails": "Why it fails", "undecided": "Why it is undecided"}.get(
             verdict.outcome, "Checks that do not pass"
         )
-        table = checks(verdict, open_checks, why)
-        told = "; ".join(_in_short(verdict, j) for j in passing)
-        tables.append(dataclasses.replace(table, caption=f"Passing: {told}" if told else ""))
+        ordered = sorted(open_checks, key=lambda j: j.outcome != "fails")  # failures first
+        table = checks(verdict, ordered, why)
+        rest = "; ".join(_in_short(verdict, j) for j in passing)
+        tables.append(dataclasses.replace(table, caption=f"Passing: {rest}" if rest else ""))
     elif passing:
         tables.append(checks(verdict, passing, "Checks"))
     if verdict.conditions:
@@ -63,16 +68,17 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see the errata)"))
     return View(
         title=claim.id,
+        heading=f"{short_citation(claim.id.partition('/')[0])}: {claim.where}",
         takeaway=_takeaway(verdict, counted),
         status=verdict.outcome,
-        context=f"{claim.where} · {where}",
+        context=f"{claim.where} · {run}",
         lines=tuple(lines),
         tables=tuple(tables),
         plots=tuple(training_plots(verdict, records)),
         parts=tuple(arm_views(verdict, records)),
         notes=tuple(notes(verdict)),
         details=_details(verdict),
-        more=f"unlazy show {claim.id} --details",
+        more="Details (-v)",
         kind="Claims",
         facts={
             "claim": claim.id,
@@ -83,34 +89,42 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
             "seeds": _seeds(verdict),
         },
         name=f"{slug(claim.id)}-{verdict.scale}",
+        max_lines=MAX_LINES,
     )
 
 
 def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
-    """Return how many checks pass and how many numbers are reproduced."""
+    """Return how many checks pass and how many published numbers are reproduced."""
     if not counted:
-        return f"{_capital(verdict.reason)}."
+        scales = [s for s in SCALES if any(s in check.scales for check in verdict.claim.checks)]
+        return (
+            f"The {verdict.scale} scale only tests that everything runs; the checks apply at "
+            f"{' and '.join(scales)} scale."
+        )
     held = sum(j.outcome == "holds" for j in counted)
-    told = f"{held} of {count(len(counted), 'check')} pass{'es' * (len(counted) == 1)}"
+    text = f"{held} of {count(len(counted), 'check')} pass{'es' * (len(counted) == 1)}"
+    if held == len(counted) > 1:
+        text = f"All {held} checks pass"
     if verdict.numbers.of:
-        of = f"{verdict.numbers.of} published number{'s' * (verdict.numbers.of != 1)}"
-        told += f", {verdict.numbers.reproduced} of {of} reproduced"
+        of = count(verdict.numbers.of, "published number")
+        text += f", {verdict.numbers.reproduced} of {of} reproduced"
     missed = [met for met in verdict.conditions if not met.met]
     if missed:
-        told += f"; {len(missed)} of {count(len(verdict.conditions), 'assumption')} not met"
-    broken = any(not j.check.counts and j.outcome == "fails" for j in verdict.check_results)
-    return f"{told}." + (f" {_capital(verdict.reason)}." if broken else "")
+        text += f"; {len(missed)} of {count(len(verdict.conditions), 'assumption')} not met"
+    broken = [j for j in verdict.check_results if not j.check.counts and j.outcome == "fails"]
+    for j in broken:
+        text += (
+            f". The measurements are invalid: {quantity_label(verdict.claim, j.check.quantity)} "
+            f"must be {bounds_of(j.check)} by construction, got {number(j.measured.mean)}"
+        )
+    return f"{text}."
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _in_short(verdict: Verdict, judgement: CheckResult) -> str:
-    quantity = judgement.check.quantity
+def _in_short(verdict: Verdict, result: CheckResult) -> str:
+    quantity = result.check.quantity
     return (
         f"{quantity_label(verdict.claim, quantity)} "
-        f"{spread(judgement.measured, quantity.measure)} ({bounds_of(judgement.check)})"
+        f"{spread(result.measured, quantity.measure)} ({bounds_of(result.check)})"
     )
 
 
@@ -119,7 +133,10 @@ def _control(verdict: Verdict) -> str:
     assert control is not None
     if control.outcome == "not run":
         return f"{control.what}: not run (--controls)"
-    same = f". These checks hold there too: {'; '.join(control.held)}" if control.held else ""
+    claim = verdict.claim
+    names = {str(c): f"{quantity_label(claim, c.quantity)} {bounds_of(c)}" for c in claim.checks}
+    held = "; ".join(names.get(check, check) for check in control.held)
+    same = f". These checks hold there too: {held}" if held else ""
     return f"{control.what}: {control_word(control.outcome)}{same}"
 
 
@@ -142,8 +159,8 @@ def comparison(verdict: Verdict) -> ViewTable:
     measures = list(dict.fromkeys(q.measure for q in published))
     columns = ["method"]
     for measure in measures:
-        columns += [f"{short_label(claim, measure)} paper", "here"]
-    rows = []
+        columns += ["paper", short_label(claim, measure)]
+    rows, urgent = [], []
     others = [q for q in verdict.measured if q.step is None and q.minus is None]
     for arm in dict.fromkeys(q.arm for q in [*published, *others]):
         row = [arm]
@@ -157,52 +174,50 @@ def comparison(verdict: Verdict) -> ViewTable:
                 printed.printed if printed else "",
                 spread(here, measure) + mark if here else "",
             ]
-        rows.append(tuple(row))
-    caption = "Mean ± half of the 95 % interval. ✓ reproduced within printed precision and "
+        if any(row[1:]):
+            urgent.append(0 if any("✗" in cell for cell in row) else 1 if any(row[1::2]) else 2)
+            rows.append(tuple(row))
     return ViewTable(
         tuple(columns),
-        tuple(row for row in rows if any(row[1:])),
+        tuple(rows),
         "Published and measured",
-        caption + "stated spread, ✗ not, ? undecided",
+        "Mean ± half of the 95 % CI; ✓ within printed precision and stated spread",
         "l" + "r" * (len(columns) - 1),
+        brief=tuple(sorted(range(len(rows)), key=urgent.__getitem__)),
     )
 
 
 def checks(verdict: Verdict, check_results: Sequence[CheckResult], title: str) -> ViewTable:
-    """Return checks with what was measured, the interval and the bounds."""
+    """Return checks with published and measured values, bounds and results."""
     rows = []
     for j in check_results:
-        measure, e = j.check.quantity.measure, j.measured
-        ends = (
-            f"{number(e.low, measure)} to {number(e.high, measure)}"
-            if math.isfinite(e.half) and e.half and e.seeds > 1
-            else ""
-        )
+        quantity, e = j.check.quantity, j.measured
+        measured = spread(e, quantity.measure) if e.half else number(e.mean, quantity.measure)
         rows.append(
             (
-                quantity_label(verdict.claim, j.check.quantity),
-                _printed(verdict.claim, j.check.quantity),
-                number(e.mean, measure) if math.isfinite(e.mean) else "not finite",
-                ends,
+                quantity_label(verdict.claim, quantity),
+                _printed(verdict.claim, quantity),
+                measured if math.isfinite(e.mean) else "not finite",
                 bounds_of(j.check),
                 ORIGINS[j.check.origin],
                 MARKS[j.outcome] + (f" ({j.reason})" if j.reason else ""),
             )
         )
-    columns = ["quantity", "paper", "here", "95 % interval", "accepted", "bounds from", "result"]
-    if verdict.look:
-        columns[3] = f"{level_of(verdict.look):.2%} interval"
-    kept = [i for i in range(len(columns)) if i not in (1, 3) or any(row[i] for row in rows)]
+    level = f"{level_of(verdict.look):.2%}" if verdict.look else "95 %"
+    spread_shown = any(" ± " in row[2] for row in rows)
+    measured = f"measured ({level} CI)" if spread_shown else "measured"
+    columns = ("quantity", "paper", measured, "required", "source", "result")
+    kept = [i for i in range(len(columns)) if i != 1 or any(row[i] for row in rows)]
     return ViewTable(
         tuple(columns[i] for i in kept),
         tuple(tuple(row[i] for i in kept) for row in rows),
         title,
-        align="".join("lrrrlll"[i] for i in kept),
+        align="".join("lrrlll"[i] for i in kept),
     )
 
 
 def _printed(claim: Claim, quantity: Quantity) -> str:
-    """Return the published value of a quantity or the difference of two; empty if none."""
+    """Return the published value of a quantity or difference; empty if there is none."""
     known = {p.quantity: p.printed for p in claim.published}
     other = quantity.minus
     if other is None:
@@ -222,16 +237,24 @@ def conditions(verdict: Verdict) -> ViewTable:
             met.condition.text,
             number(met.value),
             f"{met.condition.sense} {number(met.needed)}",
-            "met" if met.met else f"missed by a factor {number(met.factor)}",
+            "✓ met" if met.met else f"✗ missed by a factor {number(met.factor)}",
         )
         for met in verdict.conditions
     )
-    columns = ("assumption", "here", "required", "result")
-    return ViewTable(columns, rows, "Assumptions of the theorem", align="lrll")
+    missed = [i for i, met in enumerate(verdict.conditions) if not met.met]
+    others = [i for i, met in enumerate(verdict.conditions) if met.met]
+    columns = ("assumption", "value", "required", "result")
+    return ViewTable(
+        columns,
+        rows,
+        "Assumptions of the theorem",
+        align="lrll",
+        brief=(*missed, *others),
+    )
 
 
 def notes(verdict: Verdict) -> list[str]:
-    """Return what a reader must know before trusting the verdict."""
+    """Return warnings about seeds, stored records and divergence."""
     found = []
     first, seeds, trials = verdict.claim.first_seed, len(verdict.seeds), verdict.trials
     below = sum(seed < first for seed in verdict.seeds)
@@ -248,21 +271,23 @@ def notes(verdict: Verdict) -> list[str]:
         )
     if verdict.look:
         found.append(
-            f"Seeds were added until conclusive: this is look {verdict.look}, with intervals at "
-            f"{level_of(verdict.look):.2%}."
+            f"Seeds were added until conclusive: this is interim analysis {verdict.look}, with "
+            f"{level_of(verdict.look):.2%} intervals."
         )
     if verdict.older_than_rule:
         found.append(
-            f"{verdict.older_than_rule} of {trials} records are older than the rule in this "
-            "store: its criteria were not fixed before the run; --fresh runs them again."
+            f"{verdict.older_than_rule} of {count(trials, 'record')} are older than the stored "
+            "acceptance criteria, which were not fixed before the run; --fresh runs them again."
         )
     if verdict.older:
         found.append(
-            f"{verdict.older} of {trials} records were made by other code, libraries or data; "
-            "--fresh runs them again."
+            f"{verdict.older} of {count(trials, 'record')} were made by other code, libraries or "
+            "data; --fresh runs them again."
         )
     if verdict.diverged:
-        found.append(f"{verdict.diverged} of {trials} runs diverged; they count as measured.")
+        found.append(
+            f"{verdict.diverged} of {count(trials, 'run')} diverged; they count as measured."
+        )
     return found
 
 
@@ -274,20 +299,27 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         before = "" if verdict.older_than_rule else ", fixed before the run"
         table = checks(verdict, verdict.check_results, f"Acceptance criteria{before}")
         found.append(View("All checks", tables=(table,)))
-    if verdict.numbers.lines:
-        found.append(
-            View(
-                f"Numbers not reproduced ({len(verdict.numbers.lines)})",
-                items=verdict.numbers.lines,
-                name="numbers",
-            )
-        )
+    missed = tuple(
+        f"{quantity_label(claim, p.quantity)}: published {p.printed} ± {number(p.margin)}"
+        + (f", measured {spread(e, p.quantity.measure)}" if e else "")
+        + (" (undecided)" if outcome == "undecided" else "")
+        for p, outcome in verdict.numbers.outcomes.items()
+        if outcome != "holds"
+        for e in [verdict.measured.get(p.quantity)]
+    )
+    if missed:
+        title = f"{count(len(missed), 'published number')} not reproduced"
+        found.append(View(title, items=missed, name="numbers"))
+    definitions = tuple(f"{label}: {meaning}" for label, meaning in definitions_of(claim))
+    if definitions:
+        found.append(View("Definitions", items=definitions, name="definitions"))
     if claim.history:
-        changes = tuple(f"{each.date}: {each.what}. Why: {each.why}." for each in claim.history)
-        title = f"Changed after a run ({len(changes)}); tested on seeds from {claim.first_seed}"
-        found.append(View(title, items=changes, name="history"))
+        changes = tuple(f"{each.date}: {each.what}. Reason: {each.why}." for each in claim.history)
+        title = f"{count(len(changes), 'change')} after a run"
+        seeds = f"Tested on seeds from {claim.first_seed}."
+        found.append(View(title, takeaway=seeds, items=changes, name="history"))
     if claim.deviations:
-        title = f"Deviations from the paper ({len(claim.deviations)})"
+        title = f"{count(len(claim.deviations), 'deviation')} from the paper"
         found.append(View(title, items=claim.deviations, name="deviations"))
     facts = {
         "command": [verdict.command],
@@ -308,56 +340,56 @@ def _seeds(verdict: Verdict) -> str:
     return "exact" if verdict.claim.exact else ", ".join(map(str, verdict.seeds))
 
 
-def verdict_from_json(told: Mapping[str, Any], claim: Claim) -> Verdict:
+def verdict_from_json(data: Mapping[str, Any], claim: Claim) -> Verdict:
     """Build a verdict from `Verdict.to_json` output and its claim."""
 
     def value(number: float | None, otherwise: float = math.nan) -> float:
         return otherwise if number is None else number
 
     def estimated(quantity: str) -> Estimate:
-        low, high = told["interval"][quantity]
+        low, high = data["interval"][quantity]
         return Estimate(
-            value(told["measured"][quantity]),
+            value(data["measured"][quantity]),
             value(low, -math.inf),
             value(high, math.inf),
-            len(told["seeds"]),
+            len(data["seeds"]),
         )
 
     by_check = {str(check): check for check in claim.checks}
     by_condition = {each.text: each for each in claim.conditions}
-    control = told["control"]
+    control = data["control"]
     check_results = [
         CheckResult(check, row["verdict"], estimated(str(check.quantity)), row["reason"])
-        for row in told["checks"]
+        for row in data["checks"]
         for check in [by_check[row["check"]]]
     ]
     outcomes = {
-        p: told["published_outcomes"][str(p.quantity)]
+        p: data["published_outcomes"][str(p.quantity)]
         for p in claim.published
-        if str(p.quantity) in told["published_outcomes"]
+        if str(p.quantity) in data["published_outcomes"]
     }
     return Verdict(
         claim=claim,
-        scale=told["scale"],
-        outcome=FORMER_OUTCOMES.get(told["verdict"], told["verdict"]),
-        seen=told["seen"],
-        reason=told["reason"],
+        scale=data["scale"],
+        outcome=FORMER_OUTCOMES.get(data["verdict"], data["verdict"]),
+        seen=data["seen"],
+        reason=data["reason"],
         check_results=tuple(check_results),
-        numbers=Numbers(outcomes, tuple(told["not_reproduced"])),
+        numbers=Numbers(outcomes, tuple(data["not_reproduced"])),
         conditions=tuple(
             Met(by_condition[h["condition"]], value(h["value"], math.inf), value(h["needed"]))
-            for h in told["hypotheses"]
+            for h in data["hypotheses"]
         ),
         control=ControlVerdict(control["what"], control["verdict"], tuple(control["held"]))
         if control
         else None,
-        measured={q: estimated(str(q)) for q in claim.quantities if str(q) in told["measured"]},
-        seeds=tuple(told["seeds"]),
-        look=told["look"],
-        diverged=told["diverged"],
-        trials=told["trials"],
-        seconds=told["seconds"],
-        older=told.get("older", 0),  # files written before fingerprints have none
-        older_than_rule=told["older_than_rule"],
-        provenance=told["provenance"],
+        measured={q: estimated(str(q)) for q in claim.quantities if str(q) in data["measured"]},
+        seeds=tuple(data["seeds"]),
+        look=data["look"],
+        diverged=data["diverged"],
+        trials=data["trials"],
+        seconds=data["seconds"],
+        older=data.get("older", 0),  # files written before fingerprints have none
+        older_than_rule=data["older_than_rule"],
+        provenance=data["provenance"],
     )

@@ -1,7 +1,7 @@
-"""Views: what is shown of an outcome, as plain data.
+"""Views: the content shown of an outcome, as plain data.
 
-Each kind of outcome is turned into a `View` once (`view_of`). The terminal, HTML, Markdown,
-notebooks and print figures render views and know nothing of outcomes.
+Each kind of outcome is converted to a `View` once (`view_of`). The terminal, HTML, Markdown,
+notebooks and print figures render views only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class ViewTable:
     """A table of text: one tuple per row, as long as `columns`.
 
     `align` has one letter per column, l or r; columns without a letter are aligned left. `brief`
-    holds the rows of the short form, empty for all rows. `links` holds one anchor per row.
+    holds the rows of the short form, the most important first; empty for all rows. `links` holds
+    one anchor per row.
     """
 
     columns: tuple[str, ...]
@@ -48,7 +49,8 @@ class ViewSeries:
 
     `low` and `high` are the ends of intervals. `kind` selects color and line style
     (`palette.KINDS`): measured, theory, published, fixed, learned, … Series of one `group` share a
-    color and a panel. `text` is written at the points, `hover` is shown on request.
+    color and a panel. `features` (fixed, learned, tree or empty) selects a family of colors. `text`
+    is written at the points, `hover` is shown on request.
     """
 
     name: str
@@ -64,6 +66,7 @@ class ViewSeries:
     hover: tuple[str, ...] = ()
     size: float = 0.0
     legend: bool = True
+    features: str = ""
 
     @property
     def family(self) -> str:
@@ -73,7 +76,7 @@ class ViewSeries:
 
 @dataclasses.dataclass(frozen=True)
 class ViewFrame:
-    """One step of a plot that moves; `printed` frames have a panel of a print figure."""
+    """One frame of an animated plot; `printed` frames have a panel in print figures."""
 
     title: str
     caption: str
@@ -128,12 +131,13 @@ class ViewImage:
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """What is shown of an outcome, the takeaway first.
+    """Content shown of an outcome, the takeaway first.
 
-    `status` is a key of `labels.MARKS` or empty; `context` is one line on size and origin. `lines`
+    `heading` is the title on pages, if `title` is an id. `status` is a key of `labels.MARKS` or
+    empty; `context` is one line on size and origin. `lines`
     are labels with a sentence each. `facts` are the cells of a row in an overview, under the
     heading `kind`. `parts` are sections; `details` are sections shown on request, in the terminal
-    by the command `more`.
+    as `more` says. `max_lines` bounds the short form in the terminal (0: no bound).
     """
 
     title: str
@@ -153,6 +157,8 @@ class View:
     kind: str = ""
     facts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     name: str = ""
+    max_lines: int = 0
+    heading: str = ""
 
     @property
     def slug(self) -> str:
@@ -166,8 +172,8 @@ class View:
         return (*self.plots, *inner)
 
 
-#: The module that turns outcomes of a class into views by its function `view`. Modules are imported
-#: on demand: audits need scikit-learn, verdicts do not.
+#: The module whose function `view` converts outcomes of a class. Modules are imported on demand:
+#: audits need scikit-learn, verdicts do not.
 HOMES = {
     "Verdict": "verdicts",
     "BenchmarkResult": "benchmarks",
@@ -179,24 +185,24 @@ HOMES = {
 
 
 def view_of(outcome: Any, **more: Any) -> View:
-    """Return the view of an outcome; `more` is what its module takes besides, such as records."""
+    """Return the view of an outcome; `more` are further arguments, such as records."""
     name = type(outcome).__name__
     require(name in HOMES, f"There is no view of {name}.")
     found: View = importlib.import_module(f"unlazy.report.{HOMES[name]}").view(outcome, **more)
     origin = getattr(outcome, "provenance", {})
     if not origin.get("older"):
         return found
-    told = (
+    note = (
         f"{origin['older']} of {origin['records']} records were made by other code, libraries or "
         "data (--reuse-older)."
     )
-    return dataclasses.replace(found, notes=(*found.notes, told))
+    return dataclasses.replace(found, notes=(*found.notes, note))
 
 
 def provenance(command: str, seeds: Sequence[int]) -> View:
-    """Return the command and seeds that make an outcome again."""
-    told = ", ".join(map(str, seeds))
-    return View("Provenance", lines=(("command", command or "given in Python"), ("seeds", told)))
+    """Return the command and seeds that reproduce an outcome."""
+    lines = (("command", command or "given in Python"), ("seeds", ", ".join(map(str, seeds))))
+    return View("Provenance", lines=lines)
 
 
 def overview(views: Sequence[View], *, linked: bool = False) -> tuple[ViewTable, ...]:
@@ -232,5 +238,5 @@ def slug(text: str) -> str:
 
 
 def finite(values: Iterable[Any]) -> list[float]:
-    """Return the finite numbers among values."""
+    """Return the values that are finite, as floats."""
     return [float(v) for v in values if not isinstance(v, str) and math.isfinite(v)]

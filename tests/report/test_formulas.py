@@ -1,0 +1,67 @@
+"""Formulas as MathML and as Unicode text."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from unlazy.lab import registry
+from unlazy.lab.paper_files import definitions
+from unlazy.report.formulas import converts, html_text, mathml, plain, unicode_formula
+
+PAPERS = ["", *dict.fromkeys(name.partition("/")[0] for name in registry.claims())]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_definition_converts(paper):
+    found = definitions(paper)
+    assert found
+    for each in found:
+        assert converts(each.notation), each.notation
+        text = unicode_formula(each.notation)
+        assert not set(text) & set("\\$\n") and text, each.notation
+        assert ElementTree.fromstring(mathml(each.notation)).tag == "math"
+
+
+def test_every_statement_converts():
+    for row in (*registry.claims().values(), *registry.not_run().values()):
+        pieces = row.statement.split("$")
+        assert len(pieces) % 2 == 1, row.id
+        assert all(converts(formula) for formula in pieces[1::2]), row.id
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\max_{C}\max_{i,j}\left||c_{i,j}|-(2/3)^i\right|", "max_C max_{i,j} ||c_ij| − (2/3)^i|"),
+        (r"\frac{a+b}{2c}", "(a + b)/(2c)"),
+        (r"\frac{\sqrt{n}}{k}", "√n/k"),
+        (r"\|x\|_2^2\leq 1", "‖x‖₂² ≤ 1"),
+        (r"\binom{n-1}{k}^{-1/2}", "(n − 1 choose k)^(−1/2)"),
+        (r"\bigl\{i:\ w_i^{(t)}\ge 0\bigr\}", "{i: w_i⁽ᵗ⁾ ≥ 0}"),
+        (r"\log_{10}\frac{\rho^{(1)}}{\rho^{(2)}}", "log₁₀(ρ⁽¹⁾/ρ⁽²⁾)"),
+        (r"\tilde\sigma\,\hat{y}", "σ̃ ŷ"),
+        (r"\mathrm{TV}(\mathcal{D})", "TV(𝒟)"),
+        (r"-x", "−x"),
+    ],
+)
+def test_formulas_as_text(latex, text):
+    assert unicode_formula(latex) == text
+
+
+@pytest.mark.parametrize("latex", [r"\frac{a", r"\unknown{x}", r"{", "", r"\left(x", "x^", "^"])
+def test_malformed_latex_is_shown_as_it_is_written(latex):
+    converts(latex)  # never raises
+    assert unicode_formula(latex) is not None
+    assert ElementTree.fromstring(mathml(latex)).tag in ("math", "code")
+    if not converts(latex):
+        assert unicode_formula(latex) == latex and mathml(latex).startswith("<code>")
+
+
+def test_text_around_formulas_is_escaped_and_scripts_are_not_markup():
+    assert html_text("a < b & $x<y$").startswith("a &lt; b &amp; <math")
+    assert plain("costs 5 $, bound $x^2$") == "costs 5 $, bound x²"
+    for evil in (r"\text{<script>alert(1)</script>}", r"\href{javascript:alert(1)}{x}"):
+        found = html_text(f"${evil}$")
+        assert "<script" not in found and "href=" not in found
