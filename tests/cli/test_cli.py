@@ -390,7 +390,7 @@ def test_compare_runs_learners_and_stores_a_comparison(tmp_path, monkeypatch):
     )
     assert (
         "Comparison on shi2022/task" in page.read_text()
-        and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-contest.png").exists()
+        and (tmp_path / "figures" / "shi2022-task-with-d-24-d-12-k-3-benchmark.png").exists()
     )
     missing = call("show", "shi2022/tsk", "--store", store)
     assert missing.exit_code == 2 and "Did you mean" in missing.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ from unlazy.report.features import GROUPS, group_of, told_apart
 from unlazy.report.labels import count, number, spread, task_name
 from unlazy.report.progress import duration
 from unlazy.report.training import series_of
-from unlazy.report.view import View, ViewPlot, ViewTable, provenance, slug
+from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
 
 def view(outcome: BenchmarkResult) -> View:
@@ -41,7 +42,7 @@ def view(outcome: BenchmarkResult) -> View:
             "seeds": str(len(outcome.seeds)),
             "conclusion": outcome.conclusion(last),
         },
-        name=f"{slug(outcome.task)}-contest",
+        name=f"{slug(outcome.task)}-benchmark",
     )
 
 
