@@ -19,10 +19,10 @@ def test_a_deep_network_is_its_formula():
         m=6, depth=3, w_scale=1.0, b_scale=0.3, v_scale=0.5, a_scale=1.0, activation="tanh"
     )
     net = init(3, outputs=2, key=jax.random.key(0))
-    h = np.tanh(X @ net.w.T + net.b)
+    h = np.tanh(X @ net.w.T + net.b[None, :])
     for v, e in zip(net.v, net.e, strict=True):
-        h = np.tanh(h @ v.T + e)
-    np.testing.assert_allclose(net(X), h @ net.a + net.c, rtol=1e-5, atol=1e-6)
+        h = np.tanh(h @ v.T + e[None, :])
+    np.testing.assert_allclose(net(X), h @ net.a + net.c[None, :], rtol=1e-5, atol=1e-6)
     assert net.v.shape == (2, 6, 6) and net.groups == ("w", "b", "v", "e", "a", "c")
     with pytest.raises(BadInput, match="depth must be"):
         DeepInit(m=6, depth=0, w_scale=1.0, b_scale=0.3, v_scale=0.5, a_scale=1.0)

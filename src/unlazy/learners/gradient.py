@@ -238,16 +238,14 @@ class Descent(Resumable):
 
     def _weights(self, batch: Any, whole: Any) -> Float[Array, " n"]:
         """Return the weights of a batch's examples; class weights use the fractions in `whole`."""
-        weight = (
-            batch.weight
-            if isinstance(batch, WeightedBatch)
-            else jnp.ones_like(batch.y, shape=len(batch.y))
-        )
+        ones = jnp.ones_like(batch.y, shape=len(batch.y))
+        weight = batch.weight if isinstance(batch, WeightedBatch) else ones
         if not self.class_weighted:
             return weight
         require(batch.y.ndim == 1, "class_weighted requires labels ±1.")
         of = whole.weight / jnp.sum(whole.weight) if isinstance(whole, WeightedBatch) else None
-        positive = jnp.mean(whole.y > 0, dtype=batch.y.dtype) if of is None else of @ (whole.y > 0)
+        is_positive = (whole.y > 0).astype(batch.y.dtype)
+        positive = jnp.mean(is_positive) if of is None else of @ is_positive
         return weight * 0.5 / jnp.where(batch.y > 0, positive, 1 - positive)
 
     def _with_spread(self, groups: Groups, model: Network, batch: Any) -> Groups:

@@ -134,7 +134,9 @@ def test_margins_that_grow_as_stated_have_ratio_one():
         and got["least_ratio_99"][0] == got["least_ratio"][-6]
     )
     assert got["zeta_met_least"][0] == 3 and np.all(got["zeta_rise"][:-5] == 0)
-    rising = found | {"log10_zeta_plain": jnp.log10(0.1 * jnp.exp(0.5 * jnp.arange(len(steps))))}
+    rising = found | {
+        "log10_zeta_plain": jnp.log10(0.1 * jnp.exp(0.5 * jnp.arange(float(len(steps)))))
+    }
     assert MarginGrowth(step=eta)(TASK, grown(0.0, steps), found=rising, key=KEY)["zeta_rise"][
         0
     ] == pytest.approx(0.5 / 0.4, rel=1e-3)

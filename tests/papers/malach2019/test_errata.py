@@ -78,7 +78,7 @@ def test_the_gradient_along_a_pattern_has_the_square_of_its_norm():
     along = jax.grad(loss)(model.w[0])[0] @ patterns.T  # neurons, patterns
     active = model.w[0][0] @ patterns.T > 0
     size, pull = 2, distribution * (penalty - y)
-    expected = 4 / size * model.v[0][0][:, None] * pull
+    expected = 4 / size * model.v[0][0][:, None] * pull[None, :]
     np.testing.assert_allclose(along[active], expected[active], rtol=1e-12)
     assert not np.allclose(along[active], expected[active] / math.sqrt(2), rtol=0.1)
 

@@ -51,7 +51,7 @@ def test_the_gradient_of_the_bias_has_noise():
         return v * jax.scipy.stats.norm.cdf(v / noise) + noise * jax.scipy.stats.norm.pdf(v / noise)
 
     def loss(w, b, a):
-        u = x @ w.T + b
+        u = x @ w.T + b[None, :]
         return jnp.mean(jnp.maximum(0, 1 - y * ((ramp(u) - ramp(u - 1)) @ a)))
 
     with jax.enable_x64(True):

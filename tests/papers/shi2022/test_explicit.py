@@ -49,4 +49,4 @@ def test_every_input_of_any_task_is_labeled_exactly(data, k, rate, seed):
             and b.max() <= 0.5
             and b.min() >= 1 / (32 * k) - 1e-12
         )
-        assert np.abs(x @ net.w.T + net.b).max() <= 1
+        assert np.abs(x @ net.w.T + net.b[None, :]).max() <= 1

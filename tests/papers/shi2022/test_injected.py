@@ -56,7 +56,8 @@ def test_a_teacher_labels_both_parts(images):
     task = drawn(family, jax.random.key(0))
     x, y = task.draw(400, jax.random.key(1))
     np.testing.assert_array_equal(jnp.argmax(task.teacher(x), axis=1), jnp.argmax(y, axis=1))
-    levels = 255 * (np.asarray(x) * task.sources.pool.spread + task.sources.pool.mean)
+    pool = task.sources.pool
+    levels = 255 * (np.asarray(x) * np.asarray(pool.spread) + np.asarray(pool.mean))
     # Pixels are integers, Gaussians are not.
     fraction = np.mean(np.all(np.abs(levels - np.round(levels)) < 0.01, axis=1))
     assert 0.68 < fraction < 0.82, "a quarter of the inputs are Gaussians"

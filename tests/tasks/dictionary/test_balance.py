@@ -54,7 +54,7 @@ def test_samples_follow_the_distribution():
     check_family(family)
     task = drawn(family, jax.random.key(0))
     z, y = draw(task.sampler, 40_000, jax.random.key(1))
-    present = np.asarray(z * family.moments.sigma + task.mean)
+    present = np.asarray(z * family.moments.sigma + task.mean[None, :])
     assert np.mean(y < 0) == pytest.approx(0.8, abs=0.01)
     np.testing.assert_allclose(present.mean(axis=0), task.mean, atol=0.012)
     count = np.round(present[:, np.asarray(task.relevant)].sum(axis=1)).astype(int)
