@@ -80,6 +80,10 @@ KEPT = re.compile(
     r'|["`](least|greatest|normalised)["`]|^(law,,|(least|greatest|normalised),)|journal = \{'
     r"|real world classification problems|\"CANCELLED\"|array_parallelism="
     r'|["`]centres["`]'
+    # Names of arms in generated tables.
+    r"|^(\||-) .*(\bcoins, k=|(least|greatest) margin:|, least sample:|tangent model:)"
+    # Former names of the package and of the command line.
+    r'|^    "(Contest|Instrument|--\w[\w-]*)": "'
 )
 FILES = sorted(
     path

@@ -205,7 +205,7 @@ def test_what_runs_is_covered_by_the_fingerprint(name):
     assert uncovered(seen, trial) == set()
 
 
-#: The first measurement with each kind of instrument.
+#: The first measurement of each kind of exact computation.
 COMPUTATIONS = {
     type(trial.computation).__name__: trial
     for trial in reversed(smoke_trials().values())

@@ -356,7 +356,6 @@ def verdict_from_json(data: Mapping[str, Any], claim: Claim) -> Verdict:
         )
 
     by_check = {str(check): check for check in claim.checks}
-    by_condition = {each.text: each for each in claim.conditions}
     control = data["control"]
     check_results = [
         CheckResult(check, row["verdict"], estimated(str(check.quantity)), row["reason"])
@@ -377,8 +376,8 @@ def verdict_from_json(data: Mapping[str, Any], claim: Claim) -> Verdict:
         check_results=tuple(check_results),
         numbers=Numbers(outcomes, tuple(data["not_reproduced"])),
         conditions=tuple(
-            Met(by_condition[h["condition"]], value(h["value"], math.inf), value(h["needed"]))
-            for h in data["hypotheses"]
+            Met(condition, value(h["value"], math.inf), value(h["needed"]))
+            for condition, h in zip(claim.conditions, data["hypotheses"], strict=True)
         ),
         control=ControlVerdict(control["what"], control["verdict"], tuple(control["held"]))
         if control
