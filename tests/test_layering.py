@@ -118,14 +118,13 @@ def test_module_names_have_one_meaning():
 
 #: Maximum lengths of files with more than 400 lines.
 LONGER = {
-    "api.py": 425,
-    "estimators/network.py": 491,
-    "lab/engines/pools/slurm.py": 433,
-    "lab/judging.py": 459,
-    "learners/gradient.py": 419,
-    "learners/sources.py": 424,
-    "tasks/circuits/families.py": 443,
-    "tasks/images/families.py": 438,
+    "api.py": 424,
+    "estimators/network.py": 486,
+    "lab/engines/pools/slurm.py": 427,
+    "lab/judging.py": 456,
+    "learners/sources.py": 409,
+    "tasks/circuits/families.py": 436,
+    "tasks/images/families.py": 433,
 }
 
 

@@ -48,7 +48,7 @@ def test_without_data_commands_name_what_is_missing_and_how_to_download_it(run, 
     assert (
         listing.exit_code == 0
         and "246 MB to download" in words(listing)
-        and "Tiny ImageNet is not there" in words(listing)
+        and "Tiny ImageNet is missing" in words(listing)
     )
     wrong = run("data", "--data", "nowhere")
     assert (

@@ -86,7 +86,7 @@ def test_rerun_repeats_a_record_and_sees_one_that_was_changed(path):
     with Store(path) as store:
         keep([trial], store, LocalEngine())
     found = CliRunner().invoke(main, ["rerun", trial.key[:8], "--store", str(path), "--load", file])
-    assert found.exit_code == 0 and "equal bit by bit" in found.output, found.output
+    assert found.exit_code == 0 and "bitwise equal" in found.output, found.output
     with Store(path) as store:
         record = store.get(trial.id)
         name = min(record.measurements)
@@ -118,9 +118,9 @@ def test_the_doctor_reports_problems(path, tmp_path, monkeypatch):
         "shutil.which", lambda name: None
     )  # SLURM that is installed but does not run is a problem
     found = CliRunner().invoke(main, ["doctor", "--store", str(path)])
-    assert "All is well." in found.output and "none yet" in found.output and found.exit_code == 0, (
-        found.output
-    )
+    assert (
+        "All checks passed." in found.output and "none yet" in found.output and found.exit_code == 0
+    ), found.output
     path.write_bytes(b"not a store at all, but longer than a header" * 40)
     found = CliRunner().invoke(main, ["doctor", "--store", str(path)])
     assert (
@@ -167,7 +167,7 @@ def test_a_study_with_a_failure_is_not_judged_and_the_command_says_so(path, monk
     assert (
         found.exit_code == 4
         and "it was unlucky" in found.output
-        and "Not judged: shi2022/table1" in found.output
+        and "Incomplete: shi2022/table1" in found.output
     ), found.output
 
 

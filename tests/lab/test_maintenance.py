@@ -147,7 +147,7 @@ def test_gc_removes_old_records_without_a_run(path):
         store.add_run(Run("claim", "c", "smoke", 10, 1, {"a": [used.id]}, "2026"))
         assert unreferred(store, 1.0) == [old.id]
     assert (
-        "1 records would be removed"
+        "1 record would be removed"
         in CliRunner().invoke(main, ["store", "gc", "--dry-run", "--store", str(path)]).output
     )
     assert (

@@ -48,7 +48,7 @@ def test_the_order_of_named_numbers_does_not_matter():
 
 
 def test_only_plain_values_describe_a_trial():
-    with pytest.raises(TypeError, match="plain numbers"):
+    with pytest.raises(TypeError, match="described by numbers"):
         describe(object())
 
 

@@ -165,13 +165,13 @@ def test_pieces_of_a_batch_give_the_gradient_of_the_whole(monkeypatch):
         small_init(), (Descent({"w": 0.3, "a": 0.1}, steps=3, class_weighted=True, smoothing=0.2),)
     )
     whole = last(fit(learner, sampler, 60))
-    monkeypatch.setattr(sources, "PIECE", 16)
+    monkeypatch.setattr(sources, "CHUNK", 16)
     assert sources.chunks(60) == 4
     assert is_close(last(fit(learner, sampler, 60)), whole, 1e-12)
 
 
 def test_a_batch_that_cannot_be_cut_evenly_stays_whole(monkeypatch):
-    monkeypatch.setattr(sources, "PIECE", 16)
+    monkeypatch.setattr(sources, "CHUNK", 16)
     assert sources.chunks(61) == 1 and sources.chunks(16) == 1
 
 

@@ -22,7 +22,7 @@ VERDICTS = {
     "holds": ("holds", "holds after correction"),
     "fails": ("fails",),
     "undecided": ("undecided",),
-    "assumptions-not-met": ("outside hypotheses",),
+    "assumptions-not-met": ("assumptions not met",),
     "not-run": ("not run",),
 }
 #: Width of lines that are not printed to a terminal.

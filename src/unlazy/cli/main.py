@@ -90,6 +90,8 @@ class _Commands(click.Group):
             raise _Refused(str(error)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if any("\0" in word for word in args):
+            raise _Refused("Arguments must not contain null characters.")
         args = [_present_word(word, first=index == 0) for index, word in enumerate(args)]
         known = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in known:

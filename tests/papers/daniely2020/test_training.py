@@ -212,7 +212,7 @@ def test_invalid_sizes_are_rejected():
         TernaryInit(neurons=8, k=5)(4, key=KEY)
     with pytest.raises(BadInput, match="one-dimensional inputs"):
         AfterFirstStep(n=50, k=3, neurons=8)(2, key=KEY)
-    with pytest.raises(BadInput, match="`layers` must be"):
+    with pytest.raises(BadInput, match="layers must be"):
         ParitySchedule(n=9, k=3, neurons=8, steps=1, rate=1.0, layers="first")
 
 

@@ -72,7 +72,7 @@ def test_a_set_with_a_test_part_keeps_it_and_a_seed_draws_the_order(mnist):
     np.testing.assert_allclose([np.mean(x), np.std(x)], [0, 1], atol=1e-5)
     with pytest.raises(BadInput, match="There are 300 training images, but 301"):
         task.draw(301, jax.random.key(0))
-    with pytest.raises(BadInput, match="There are 300 examples"):
+    with pytest.raises(BadInput, match="at most 300"):
         Trial(family, FeatureRidge(RawFeatures()), 301, 0, ())
 
 

@@ -142,9 +142,7 @@ class FixedFeatures(ExactComputation):
     part: Part = eqx.field(static=True, default="mixture")
 
     def __check_init__(self) -> None:
-        require(
-            16 * self.k <= self.D, f"The theorem asks for k ≤ D/16, but k={self.k}, D={self.D}."
-        )
+        require(16 * self.k <= self.D, f"`k` must be at most D/16, got k={self.k}, D={self.D}.")
 
     axis = "sizes"
 
