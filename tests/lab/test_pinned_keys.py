@@ -11,6 +11,8 @@ from pathlib import Path
 from smoke import smoke_trials
 
 PINNED = Path(__file__).with_name("pinned_keys.json")
+#: A claim whose constants are computed by XLA: their last bit depends on the flags of the tests.
+NOT_PINNED = "shi2022/table2"
 
 
 def digests():
@@ -21,6 +23,7 @@ def digests():
     return {
         claim: hashlib.sha256(" ".join(found).encode()).hexdigest()[:16]
         for claim, found in keys.items()
+        if claim != NOT_PINNED
     }
 
 
