@@ -123,11 +123,7 @@ def test_the_doctor_reports_problems(path, tmp_path, monkeypatch):
     ), found.output
     path.write_bytes(b"not a store at all, but longer than a header" * 40)
     found = CliRunner().invoke(main, ["doctor", "--store", str(path)])
-    assert (
-        found.exit_code == 1
-        and "✗ store" in found.output
-        and "1 check failed." in found.output
-    )
+    assert found.exit_code == 1 and "✗ store" in found.output and "1 check failed." in found.output
 
 
 def test_a_failure_is_reported_until_there_is_a_record(path):

@@ -151,8 +151,7 @@ def test_gc_removes_old_records_without_a_run(path):
         in CliRunner().invoke(main, ["store", "gc", "--dry-run", "--store", str(path)]).output
     )
     assert (
-        "1 record removed"
-        in CliRunner().invoke(main, ["store", "gc", "--store", str(path)]).output
+        "1 record removed" in CliRunner().invoke(main, ["store", "gc", "--store", str(path)]).output
     )
     with Store(path, read_only=True) as store:
         assert store.all_ids() == sorted([young.id, used.id]) and store.integrity() == []

@@ -13,7 +13,7 @@ from rich.console import Console
 from unlazy.lab import registry
 from unlazy.report import labels
 from unlazy.report.labels import MARKS
-from unlazy.report.terminal import print_view
+from unlazy.report.terminal import max_lines_at, print_view
 from unlazy.report.verdicts import MAX_LINES, verdict_from_json
 from unlazy.report.view import view_of
 
@@ -41,7 +41,7 @@ def test_the_short_form_fits_thirty_lines_and_starts_with_the_verdict(source, wi
 
 
 def _check(row, lines, width):
-    assert len(lines) <= MAX_LINES
+    assert len(lines) <= max_lines_at(width, MAX_LINES) <= 37
     assert max(map(cell_len, lines)) <= width
     assert lines[0].startswith(row["id"])
     mark = MARKS[row["verdict"]]

@@ -35,16 +35,23 @@ def print_outcome(outcome: Any, console: Console, *, details: bool = False) -> N
     print_view(view_of(outcome), console)
 
 
+def max_lines_at(width: int, max_lines: int) -> int:
+    """Return the number of lines of a width for a text of `max_lines` lines of 100 columns."""
+    return max_lines * max(width, 100) // width
+
+
 def print_view(view: View, console: Console, *, details: bool = False) -> None:
     """Print a view: the takeaway first, details on request.
 
-    The short form has at most `view.max_lines` lines (0: any number).
+    The short form has at most `view.max_lines` lines of 100 columns (0: any number), and as many
+    more as a narrower terminal needs for the same text.
     """
     console.print()
     limited = view.max_lines and not details
+    max_lines = max_lines_at(console.width, view.max_lines)
     for limits in _LIMITS if limited else (_Limits(),):
         group = Group(*_whole(view, console.width, details, limits))
-        if not limited or len(console.render_lines(group, pad=False)) <= view.max_lines:
+        if not limited or len(console.render_lines(group, pad=False)) <= max_lines:
             break
     console.print(group, crop=False)
 
