@@ -368,8 +368,8 @@ HIERARCHY = Preset(
     "allenzhu2019",
     "A residual network learns F, then G(F)",
     "The target is β·F + α·G(F), with fixed β. F consists of products of coordinate pairs; each "
-    "output of G is a product of `order` entries of F. A residual network learns F first and then "
-    "G(F).",
+    "output of G is a product of entries of F, as many as the order of G. A residual network "
+    "learns F first and then G(F).",
     (
         Slider("d", "d, input dimension (even)", 20, 4, 30, 2),
         Slider("alpha", "α, coefficient of G(F)", 0.3, 0.0, 1.0, 0.05, live=True),
