@@ -209,6 +209,7 @@ def test_without_its_assumptions_a_theorem_is_neither_confirmed_nor_refuted():
             verdict.outcome == "assumptions not met"
             and verdict.seen == seen
             and "missed by a factor of 3.12" in verdict.reason
+            and ("Despite this, all checks hold" in verdict.reason) == (seen == "holds")
         )
     assert verdict.to_json()["hypotheses"][0]["factor"] == pytest.approx(3.125)
     met = Condition("accuracy ≤ 100", ACCURACY, lambda scale: 100.0, "≤")

@@ -17,7 +17,7 @@ from unlazy.report.charts import chart
 from unlazy.report.figures import draw
 from unlazy.report.labels import bounds_of, number, quantity_label
 from unlazy.report.training import claim_plot, learning_curves
-from unlazy.report.verdicts import notes, verdict_from_json
+from unlazy.report.verdicts import control_word, notes, verdict_from_json
 from unlazy.report.view import view_of
 
 
@@ -59,6 +59,11 @@ def test_assumptions_and_controls_are_shown(claim, records):
         "These checks hold there too: Network: test accuracy (%) ≥ 90"
         in dict(shown.lines)["Control"]
     )
+
+
+def test_an_undecided_control_does_not_count_as_failed():
+    assert control_word("fails") == "✓ fails" and control_word("holds").startswith("✗")
+    assert control_word("undecided") == "? undecided" and control_word("not run") == "not run"
 
 
 def test_notes_name_seeds_sources_and_divergence(claim, records):

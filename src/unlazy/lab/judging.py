@@ -276,8 +276,8 @@ def _try_fraction(
         )
     enough = runs_for_share(fraction, level)
     reason = (
-        f"{inside} of {len(values)} seeds within the bounds; {enough} of {enough} would show more "
-        f"than {fraction:.0%}"
+        f"{inside} of {len(values)} seeds are within the bounds, which does not show a fraction "
+        f"above {100 * fraction:.3g} %; {enough} of {enough} would"
     )
     if constant and inside:
         reason = f"{len(values)} equal values; {enough} would be conclusive"
@@ -318,7 +318,7 @@ def judge_checks(
             reason = result.reason if math.isnan(result.measured.mean) else ""
             result = dataclasses.replace(result, outcome="fails", reason=reason)
         elif each.p_value <= 1 - level:
-            reason = f"outside the bounds, but not significant among {len(counted)} checks"
+            reason = f"outside the bounds, but not significantly (Holm, {len(counted)} checks)"
             result = dataclasses.replace(result, reason=reason)
         check_results.append(result)
     return tuple(check_results)
@@ -424,7 +424,8 @@ def judge(
     outcome: Outcome = "holds after correction" if seen == "holds" and claim.corrections else seen
     if missed and any(j.check.counts for j in check_results):
         outcome = "assumptions not met"
-        reason = f"{'; '.join(map(str, missed))}. Checks: {reason or 'all hold'}"
+        found = f"Checks: {reason}" if reason else "Despite this, all checks hold"
+        reason = f"{'; '.join(map(str, missed))}. {found}"
     without = ControlVerdict(claim.control.what, "not run") if claim.control else None
     return Verdict(
         claim=claim,

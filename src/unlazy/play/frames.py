@@ -165,7 +165,7 @@ class FrameBuffer:
         if "tree" in frame:
             right = sum(status == 1 for status in frame["tree"]["status"])
             of = sum(status != 0 for status in frame["tree"]["status"])
-            text += f" {right} of {of} gates with influence are correct, up to sign."
+            text += f" {right} of {of} gates that influence the output are correct, up to sign."
         for name, parts in frame["signals"].items():
             text += (
                 f" {name.capitalize()}: coefficient {_mean(parts['base'], 2)} of F, "

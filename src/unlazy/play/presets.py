@@ -27,7 +27,7 @@ PACE = Slider(
     4.0,
     0.05,
     live=True,
-    why="multiplies all learning rates except those fixed by theory",
+    why="multiplies all learning rates, except in steps whose rate the theorem fixes",
 )
 
 
@@ -99,8 +99,8 @@ EMERGENCE = Preset(
     "shi2022",
     "Features emerge in two gradient steps",
     "Inputs are sums of hidden patterns; the label is the parity of k of them. Steps 1 and 2 use "
-    "weight decay λ = 1/(2η), which replaces the weights by the gradient: the features come from "
-    "the data alone.",
+    "weight decay λ = 1/(2η), which cancels the current weights and leaves −η times the "
+    "gradient.",
     (
         Slider("d", "d, input dimension", 60, 12, 200),
         Slider("D", "D, number of patterns", 30, 6, 100),
@@ -113,7 +113,8 @@ EMERGENCE = Preset(
             1.0,
             0.05,
             live=True,
-            why="0: inputs carry no information on which patterns matter",
+            why="0: all patterns are independent uniform bits, so none is correlated with the "
+            "label",
         ),
         Slider("m", "m, pairs of neurons (width 2m)", 40, 4, 200),
         Slider("T", "T, gradient steps", 300, 20, 600, 10),
@@ -202,13 +203,13 @@ XOR_PRESET = Preset(
         ),
         (
             0.25,
-            "Phase 2 (signal heavy): aligned neurons and their second-layer weights grow until "
+            "Phase 2 (signal-heavy): aligned neurons and their second-layer weights grow until "
             "the margin is large.",
         ),
         (
             0.6,
             "Kernels also learn XOR, from about d² examples. For small d that is fewer than SGD "
-            "needs, for large d more: see “Error versus task size” below.",
+            "needs, for large d more: see “Error versus a task parameter” below.",
         ),
     ),
     "plane",
@@ -231,10 +232,11 @@ def _parity(values: Values) -> Scenario:
 
 PARITY_PRESET = Preset(
     "daniely2020",
-    "A parity that is learnable only from structured inputs",
+    "A parity that gradient descent learns only from structured inputs",
     "In half of the inputs the k bits of the parity are all equal; in the other half all bits are "
-    "uniform. The first half reveals which bits matter, the second determines the function. Set "
-    "the structured fraction to 0 and no method learns it.",
+    "uniform. The first half reveals which bits matter, the second determines the function. With "
+    "fraction 0 the parity is uncorrelated with the inputs, and neither the network nor the "
+    "kernels learn it.",
     (
         Slider("d", "d, input bits", 24, 6, 60),
         Slider("k", "k, bits in the parity (odd)", 5, 3, 9, 2),
@@ -264,7 +266,7 @@ PARITY_PRESET = Preset(
         (
             0.05,
             "All neurons are aligned with one direction and differ in their bias: together they "
-            "can represent any function of the number of ones.",
+            "can represent any function of the sum of the relevant bits.",
         ),
         (
             0.6,
@@ -365,8 +367,9 @@ def _hierarchy(values: Values) -> Scenario:
 HIERARCHY = Preset(
     "allenzhu2019",
     "A residual network learns F, then G(F)",
-    "The target is β·F + α·G(F): F are products of pairs of coordinates, G a product of some of "
-    "these with a smaller coefficient. A residual network learns F first and then G on top of it.",
+    "The target is β·F + α·G(F), with fixed β. F consists of products of coordinate pairs; each "
+    "output of G is a product of entries of F, as many as the order of G. A residual network "
+    "learns F first and then G(F).",
     (
         Slider("d", "d, input dimension (even)", 20, 4, 30, 2),
         Slider("alpha", "α, coefficient of G(F)", 0.3, 0.0, 1.0, 0.05, live=True),

@@ -26,16 +26,18 @@ _ATTRIBUTES = {"display", "mathvariant", "stretchy", "fence", "form", "minsize",
 _ATTRIBUTES |= {"accent", "linethickness", "width", "displaystyle", "scriptlevel"}
 _RELATIONS = frozenset("=≠<>≤≥≈∼~→∈∉⊆⊂∧∨⊕×≡∝")
 _SIGNS = frozenset("+−±")
-#: Names of functions and operators, with their subscripts, at the end of a text.
-_NAME = re.compile(
-    r"(max|min|log|cos|sin|ln|Pr|tanh|deg|sgn|exp|med|𝔼|ℙ̂?)(_\w+|_\{[^}]*\}|[₀-₉]+)?$"
-)
+_NAMES = r"(max|min|log|cos|sin|ln|Pr|tanh|deg|sgn|exp|med|𝔼|ℙ̂?)"
+#: Names of functions and operators, with their scripts, at the end of a text.
+_NAME = re.compile(rf"{_NAMES}(_\w+|_\{{[^}}]*\}}|[₀-₉]+)?(\^\w+|\^\([^()]*\)|[²³])?$")
+#: A script of letters at the end of a text: a letter after it would seem to be a part of it.
+_OPEN_SCRIPT = re.compile(r"[_^][^\W_]*[^\W\d_]$")
+_BRACKETS = re.compile(r"\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]|\|[^|]*\||‖[^‖]*‖")
 #: The end of a text after which a sign is binary.
 _OPERAND = re.compile(r"[^\s(\[{⟨⌊⌈,=<>≤≥∈|‖]\s*$|\w\S*[|‖]$")
-_SCRIPTS = r"(_\w+|_\{[^{}]*\}|\^\w+|\^\([^()]*\)|[⁰¹²³⁴-⁹₀-₉⁺⁻⁽⁾ᵗⁱ'*ᵀ\u0300-\u0332])*"
+_SCRIPTS = r"(_[^\W_⁰¹²³⁴-⁹]+|_\{[^{}]*\}|\^\w+|\^\([^()]*\)|[⁰¹²³⁴-⁹₀-₉⁺⁻⁽⁾ᵗⁱ'*ᵀ\u0300-\u0332])*"
 #: A number or a symbol with its scripts, or a bracket: it needs no parentheses.
 _ATOM = re.compile(
-    rf"√?(\d+(\.\d+)?|[^\W\d_]{_SCRIPTS}(\([^()]*\))?"
+    rf"√?(\d+(\.\d+)?|[^\W\d_]{_SCRIPTS}((?<![⁰¹²³⁴-⁹])\([^()]*\))?"
     rf"|\([^()]*\){_SCRIPTS}|\|[^|]*\|{_SCRIPTS}|‖[^‖]*‖{_SCRIPTS})"
 )
 _ACCENTS = {"~": "\u0303", "^": "\u0302", "\u02c6": "\u0302", "\u02dc": "\u0303"}
@@ -142,27 +144,52 @@ def _text(node: ElementTree.Element) -> str:
 def _joined(nodes: Iterable[ElementTree.Element]) -> str:
     """Return elements side by side, with spaces around relations, signs and names."""
     text = ""
-    for node in nodes:
-        piece = _text(node)
+    pieces = [(node, _text(node)) for node in nodes]
+    following = [piece for _, piece in pieces[1:]] + [""]
+    for (node, piece), after in zip(pieces, following, strict=True):
         symbol = piece.strip()
         relation = node.tag == "mo" and (symbol in _RELATIONS or node.text == "∣")
+        if _is_fraction(node) and _is_factor(text, symbol, after):
+            piece = f"({symbol})"
         if relation or (symbol in _SIGNS and _OPERAND.search(text)):
             piece = f" {symbol} "
         elif symbol == ",":
             piece = ", "
-        elif node.tag == "mfrac" and text.endswith(("log", "ln", "exp", "log₁₀", "log₂")):
-            piece = f"({piece})"
         elif _apart(text, piece, node):
             piece = f" {piece}"
         text += piece
     return text
 
 
+def _is_fraction(node: ElementTree.Element) -> bool:
+    """Return whether an element is a fraction, possibly in groups."""
+    while node.tag in ("mrow", "mstyle", "mpadded") and len(node) == 1:
+        node = node[0]
+    return node.tag == "mfrac" and node.get("linethickness") != "0"
+
+
+def _is_factor(text: str, fraction: str, after: str) -> bool:
+    """Return whether a fraction between two texts needs parentheses."""
+    if re.search(r"(/|(log|ln|exp)[₀-₉]*)\s*$", text) or after.strip() == "/":
+        return True
+    if fraction[:1].isdigit() and re.search(r"[\w)\]‖]$", text):
+        return True
+    if after in ("|", "‖"):  # an opening bar follows an even number of bars
+        return text.count(after) % 2 == 0
+    named = re.match(r"[a-z]{3}|ln|Pr", after)
+    return (after[:1].isalnum() and not named) or after[:1] in tuple("(|‖⟨√")
+
+
 def _apart(text: str, piece: str, node: ElementTree.Element) -> bool:
-    """Return whether a space separates a name such as max from its neighbor."""
+    """Return whether a space separates a name or a script from its neighbor."""
     upright = node.tag == "mi" and node.get("mathvariant") == "normal"  # a letter of a word
     if _NAME.search(text) and not upright:
-        return piece[:1].isalnum() or piece[:1] in tuple("|‖√∑")
+        first = piece[:1]
+        if _is_fraction(node) and first == "(":
+            return not re.search(r"(log|ln|exp)[₀-₉]*$", text)
+        return first.isalnum() or first in tuple("|‖√∑")
+    if _OPEN_SCRIPT.search(text) and piece[:1].isalnum():
+        return True
     return bool(re.search(r"[\w)\]}|‖]$", text)) and (_is_named(node) or piece[:1] in tuple("∑∏"))
 
 
@@ -175,10 +202,12 @@ def _is_named(node: ElementTree.Element) -> bool:
 
 
 def _grouped(text: str) -> str:
-    """Return a text in parentheses if it is a sum."""
-    text = text.strip()
-    inner = re.sub(r"\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]|\|[^|]*\||‖[^‖]*‖", "", text)
-    return f"({text})" if re.search(r"\s[+−±=≤≥<>]\s|,|^−", inner) else text
+    """Return a numerator in parentheses unless it is a product."""
+    text = inner = text.strip()
+    while (shorter := _BRACKETS.sub("", inner)) != inner:
+        inner = shorter
+    several = re.search(rf"\s[+−±=≤≥<>]\s|,|^−|/|[∑∏]|{_NAMES}\S*\s", inner)
+    return f"({text})" if several else text
 
 
 def _atomic(text: str) -> str:
@@ -192,7 +221,8 @@ def _script(text: str, sign: str, table: dict[int, int]) -> str:
     text = re.sub(r"\s*([=≠<>≤≥∈∉∼~+−:,;/|])\s*", r"\1", text.strip())
     if all(ord(character) in table for character in text):
         return text.translate(table)
-    if re.fullmatch(r"[^\W_]+'?|[∞*⟂⊥]", text):
+    product = sign == "^" and re.match(r"\d+[^\W\d]", text)
+    if re.fullmatch(r"[^\W_]+'?|[∞*⟂⊥]", text) and not product:
         return sign + text
     if text.startswith("(") and text.endswith(")") and text.count("(") == 1:
         return sign + text

@@ -113,10 +113,11 @@ PlotHtml = Callable[[ViewPlot, str], str]
 
 _HOW_TO_READ = (
     "Each claim has two results. The <strong>statement</strong> <em>holds</em> if the whole 95 % "
-    "confidence interval of every check lies within its bounds, <em>fails</em> if one lies outside "
-    "beyond chance, and is <em>undecided</em> otherwise. If an assumption of the theorem is not "
-    "met by the run, nothing is confirmed or refuted. A published <strong>number</strong> is "
-    "reproduced if the whole 90 % interval lies within its printed precision and stated spread. "
+    "confidence interval of every check lies within its bounds, <em>fails</em> if one lies "
+    "significantly outside, and is <em>undecided</em> otherwise. If an assumption of the "
+    "theorem is not met by the run, nothing is confirmed or refuted. A published "
+    "<strong>number</strong> is reproduced if the whole 90 % interval lies within its printed "
+    "precision and stated standard deviation. "
     "A <strong>negative control</strong> violates the statement; the criteria must fail on it."
 )
 

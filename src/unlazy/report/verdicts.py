@@ -147,8 +147,8 @@ def control_mark(verdict: Verdict) -> str:
 
 def control_word(outcome: str) -> str:
     """Return a control's outcome in words."""
-    return {"not run": "not run", "holds": "✗ holds there too", "undecided": "✓ not held"}.get(
-        outcome, "✓ rejected"
+    return {"not run": "not run", "holds": "✗ holds there too", "undecided": "? undecided"}.get(
+        outcome, "✓ fails"
     )
 
 
@@ -181,7 +181,7 @@ def comparison(verdict: Verdict) -> ViewTable:
         tuple(columns),
         tuple(rows),
         "Published and measured",
-        "Mean ± half of the 95 % CI; ✓ within printed precision and stated spread",
+        "Mean ± half of the 95 % CI; ✓ within printed precision and stated SD",
         "l" + "r" * (len(columns) - 1),
         brief=tuple(sorted(range(len(rows)), key=urgent.__getitem__)),
     )

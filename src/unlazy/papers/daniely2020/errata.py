@@ -21,16 +21,16 @@ ERRATA = (
         id="daniely2020/lemma7-alpha",
         where="Proof of Lemma 7",
         printed="h(x) = √n·x_j·f_A(x) ≡ 1 for j in A, so α = φ(w, b)",
-        correction="h ≡ 1 holds on the all-equal half only. Under the mixture E h = 1/2, and α = "
-        "φ(w, b)/2, which still lies in [1/4, 1].",
-        shown="On the uniform half h is the product of the k − 1 other bits, with mean zero.",
+        correction="h ≡ 1 holds only on the component on which all bits of A agree. Under the "
+        "mixture E h = 1/2, and α = φ(w, b)/2, which still lies in [1/4, 1].",
+        shown="On the uniform component h is the product of the k − 1 other bits, with mean zero.",
         test=f"{_TESTS}::test_alpha_is_half_of_the_printed_one",
     ),
     Erratum(
         id="daniely2020/lemma8-ceiling",
         where="Lemmas 8 to 10, the functions φ_r and ψ_r",
         printed="φ_r(z) = σ(−sign(r)·z + |r|) with σ(s) = min(max(s, 0), 6)",
-        correction="φ_r(z) = max(−sign(r)·z + |r|, 0)",
+        correction="φ_r(z) = max(−sign(r)·z + |r|, 0), without the truncation at 6",
         shown="(|r|/b)·σ(s) takes values far above 6, and φ_r as printed does not: for k ≥ 5 they "
         "differ by up to |r| + k − 6.",
         test=f"{_TESTS}::test_features_with_a_ceiling_are_not_approximated",

@@ -257,7 +257,7 @@ LEMMA8 = Claim(
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
-        "the target function has the printed ceiling at 6",
+        "the target function is truncated at 6, as printed",
         lambda scale: {"ψ without ceiling": lemma8_10(scale)["ψ with ceiling"]},
     ),
     **notes("daniely2020/lemma8"),

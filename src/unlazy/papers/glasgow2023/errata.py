@@ -65,17 +65,15 @@ ERRATA = (
     Erratum(
         id="glasgow2023/theorem-3.1",
         where="Theorem 3.1, compared with Section 2.2, Theorem E.1 and Lemma C.1",
-        printed="Initial scale θ/√p; minibatches of m ≥ d/θ; probability 1 − d^{−ω(1)}.",
-        correction=(
-            "Initial scale θ; m ≥ d/θ², as required by Lemma C.1, which the proof uses; "
-            "probability 1 − θ, or Lemma C.1 with 1 − d^{−ω(1)}."
-        ),
+        printed="Initial scale θ/√p; probability 1 − d^{−ω(1)}.",
+        correction=("Initial scale θ; probability 1 − θ, or Lemma C.1 with 1 − d^{−ω(1)}."),
         shown=(
             "Theorem E.1 restates the theorem with scale θ, which the proof assumes, and the "
             "network is 1/p times a sum, so θ needs no further factor. With θ/√p training takes "
             "½·log(p)/τ longer in time ηt (τ = √2/4), which is also of order log d. So the "
-            "statement may hold as printed, but it is not what is proved. The exponent in m is "
-            "hard to read in our text; Lemma C.15 uses d/m ≤ θ²."
+            "statement may hold as printed, but it is not what is proved. The exponent "
+            "of θ in m is illegible in the copy we used; the proof requires m ≥ d/θ² (Lemmas C.1 "
+            "and C.15)."
         ),
         test=_TESTS
         + "test_a_smaller_initial_scale_takes_longer_by_half_the_logarithm_of_the_width",

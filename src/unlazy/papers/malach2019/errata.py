@@ -17,9 +17,10 @@ ERRATA = (
         correction="R_λ(ŷ) = λ|1 + ŷ|. On [−1, 1] the derivative of λ|1 − ŷ| is −λ; the proofs "
         "use +λ.",
         shown=(
-            "OR(x1, x3) with P(x1 = 1) = 0.3, P(x3 = 1) = 0.4 has LCA with Δ = 0.28. With λ = E y "
-            "+ Δ/4 and the printed sign, Algorithm 1 on the exact distribution makes a gate "
-            "constant and has error 18 %. With |1 + ŷ| its error is zero."
+            "OR(x1, x3) with P(x1 = 1) = 0.3, P(x3 = 1) = 0.4 satisfies the local correlation "
+            "assumption with Δ = 0.28. With λ = E y + Δ/4 and the printed sign, "
+            "Algorithm 1 on the exact distribution makes a gate constant and has error 18 %. "
+            "With |1 + ŷ| its error is zero."
         ),
         test=_TESTS + "test_the_printed_regularizer_loses_a_gate",
     ),
@@ -69,8 +70,8 @@ ERRATA = (
         "circuit",
         shown=(
             "Γ_{i−1} has 2^{i−1} inputs, not 2^i, and one level alone does not determine the "
-            "output: in LEFT(LEFT(x1, x2), LEFT(x3, x4)), flipping x3 flips a gate of its level "
-            "but never the output."
+            "output: with LEFT(a, b) = a, in LEFT(LEFT(x1, x2), LEFT(x3, x4)) flipping x3 "
+            "flips a gate of its level but never the output."
         ),
         test=_TESTS + "test_influence_is_that_on_the_output",
     ),
@@ -82,9 +83,9 @@ ERRATA = (
         correction="this holds if labels are balanced, E y = 0; in general the gate becomes "
         "constant if Cov(z, y) = 0",
         shown=(
-            "OR(x1, x3) with P(x1 = 1) = 1/4 and P(x3 = 1) = 2/3: E y = 1/2, and E[x1·y] = 0. LCA "
-            "fails, yet S_p is −(1 − λ)/4 for x1 = 1 and positive for x1 = −1. So the gate and the "
-            "function are learned without error."
+            "OR(x1, x3) with P(x1 = 1) = 1/4 and P(x3 = 1) = 2/3: E y = 1/2, and E[x1·y] = 0. The "
+            "local correlation assumption fails, yet S_p is −(1 − λ)/4 for x1 = 1 and positive for "
+            "x1 = −1. So the gate and the function are learned without error."
         ),
         test=_TESTS + "test_a_gate_without_correlation_may_be_learned_if_labels_are_not_balanced",
     ),
@@ -97,8 +98,9 @@ ERRATA = (
         "inputs are constant",
         shown=(
             "In the printed circuit a constant gate is a factor of a product, so it has "
-            "influence, while its correlation is E y. LCA and Lemma 6 then fail with |c_ij| − |E "
-            "y| = 0 if some pair of inputs has no relevant one. Lemma 5 holds in both cases."
+            "influence, while its correlation is E y. The local correlation assumption and "
+            "Lemma 6 then fail with |c_ij| − |E y| = 0 if some pair of inputs has no relevant one. "
+            "Lemma 5 holds in both cases."
         ),
         test=_TESTS + "test_the_printed_parity_circuit_breaks_lca",
     ),
@@ -116,7 +118,8 @@ ERRATA = (
         id="malach2019/lemma8-equality",
         where="Lemma 8",
         printed="|c_ij| − E y > (2/3)^d for every i ∈ [d]",
-        correction="≥, with equality at i = d; so LCA, whose inequality is strict, holds for "
+        correction="≥, with equality at i = d; so the local correlation assumption, "
+        "whose inequality is strict, holds for "
         "every Δ < (2/3)^d",
         shown="|c_ij| = (2/3)^i exactly, by the lemma's own induction.",
         test=_TESTS + "test_lemma_8_is_an_equality_at_the_inputs",
@@ -136,7 +139,7 @@ ERRATA = (
         id="malach2019/generative-epsilon",
         where="Section 5.2, after Lemma 9",
         printed="Property 3 holds with ε = (1/4)^d = 1/n²",
-        correction="ε = ¼·(2/3)^d = ¼·n^{log(2/3)} for every such circuit: larger than 1/n² for "
+        correction="ε = ¼·(2/3)^d = ¼·n^{log₂(2/3)} for every such circuit: larger than 1/n² for "
         "large n, and smaller at n = 2",
         shown=(
             "A node takes each value with probability at least ½(2/3)^i, and the probability of "

@@ -63,8 +63,8 @@ THEOREM2 = Claim(
         "Let Ψ: X → [−1, 1]^N be a data-independent feature map. If 3 < k ≤ D/16 and k is odd, "
         "there is a distribution of the family on which all models ⟨Ψ(x̃), w⟩ with ‖w‖₂ ≤ B have "
         "hinge loss at least po(1 − √(2N)B/2^k). On uniform bits, with y = Π_{i∈A} z_i, for some A "
-        "every such model has hinge loss at least 1 − √(2N)B/2^k (k odd, k ≤ D/16). So N must grow "
-        "exponentially with k."
+        "every such model has hinge loss at least 1 − √(2N)B/2^k (k odd, k ≤ D/16). So for a "
+        "nontrivial loss √N·B must be of order 2^k."
     ),
     study=theorem2,
     checks=(

@@ -113,7 +113,7 @@ ERRATA = (
         printed="σ̃² := Σ_i E(x̃_i − E x̃_i)² = Σ_j Var(φ̃_j) + dσ_ζ², and x = Mφ + ζ/σ_ζ",
         correction=(
             "Σ_i E(x̃_i − E x̃_i)² = Σ_j Var(φ̃_j) + Σ_{j≠ℓ} ⟨M_j, M_ℓ⟩Cov(φ̃_j, φ̃_ℓ) + dσ_ζ²: "
-            "pairs of patterns that are neither orthogonal nor uncorrelated contribute. Either "
+            "pairs of patterns that are both non-orthogonal and correlated contribute. Either "
             "value may be used as σ̃². The noise after normalization is ζ/σ̃, as in (305)."
         ),
         shown=(
@@ -127,13 +127,13 @@ ERRATA = (
         where="Lemma 35",
         printed="|a_i*| ≤ 64k, and |⟨w_i*, x⟩ + b_i*| ≤ 1 for any (x, y) ~ D",
         correction=(
-            "|a_i*| ≤ 128k: the hats of g₂*, δ_{·,8,1/2}, have middle weight −16, and 8k·16 = "
-            "128k. The second bound holds only for the good inputs of the proof, since the noise ζ "
-            "is unbounded."
+            "|a_i*| ≤ 128k: the triangular bumps of g₂*, δ_{·,8,1/2}, have middle weight −16, "
+            "and 8k·16 = 128k. The second bound holds only for the good inputs of the proof, "
+            "since the noise ζ is unbounded."
         ),
         shown=(
-            "If the mean u of the relevant patterns is a multiple of 1/2, some hats of g₁* have "
-            "bias zero. Then g₂* must be used, and its weights are 128k."
+            "If the mean u of the relevant patterns is a multiple of 1/2, some triangular bumps of "
+            "g₁* have bias zero. Then g₂* must be used, and its weights are 128k."
         ),
         test=_TESTS + "test_shifted_hats_have_weights_of_128k",
     ),

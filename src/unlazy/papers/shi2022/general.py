@@ -195,7 +195,8 @@ LEMMA35 = Claim(
         ),
     ),
     control=Control(
-        "hats of half the height, as in the network of Lemma 5", lambda scale: lemma35(scale, 1)
+        "triangular bumps of half the height, as in the network of Lemma 5",
+        lambda scale: lemma35(scale, 1),
     ),
     corrections=("shi2022/lemma35-weights",),
     **notes("shi2022/lemma35"),

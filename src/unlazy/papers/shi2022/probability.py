@@ -23,7 +23,7 @@ ENERGY = 0.5 * (0.5 - math.log(1.5))
 
 class TypicalInitialization(ExactComputation):
     """Exact probabilities that an initialization is not typical, divided by δ or by
-    2·exp(−c(D − k)), c = ½(½ − log 3/2); maximum over δ and all D so far.
+    2·exp(−c(D − k)), c = ½(½ − log(3/2)); maximum over δ and all D so far.
 
     `largest`: P(max_ℓ |q_ℓ| > σ_w√(2 log(D/δ)))/δ. `energy`: P(Σ_{ℓ∉A} q_ℓ² ∉ [½, 3/2]·σ_w²(D − k))
     ÷ 2·exp(−c(D − k)). `bias`: P(|b| > σ_b√(2 log(1/δ)))/δ. `all_largest`, `all_bias`: the same for

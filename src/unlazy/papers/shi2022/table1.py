@@ -159,7 +159,7 @@ def negative_control(study: Callable[[Scale], Mapping[str, StudyArm]]) -> Contro
         return changed
 
     return Control(
-        "labels are shuffled; arms without input structure have it",
+        "labels are shuffled; arms without input structure are run with structure",
         violated,
     )
 
