@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from unlazy.cli.list import PIPED_WIDTH
 from unlazy.cli.main import GROUPS, main
+from unlazy.estimators.catalog import AUDIT
 from unlazy.lab import registry
 from unlazy.lab.paper_files import definition_of
 from unlazy.report.formulas import plain
@@ -37,8 +38,10 @@ def test_every_command_has_help(command):
     assert output.startswith("Usage:") and len(output.splitlines()) > 5
 
 
-def test_every_claim_has_one_line():
-    lines = call("list", "claims", "--store", "none.sqlite").output.splitlines()
+def test_every_claim_has_one_line(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    *lines, last = call("list", "claims", "--store", "none.sqlite").output.splitlines()
+    assert last == "Full text: unlazy rules ID"
     every = {**registry.claims(), **registry.not_run()}
     papers = {name.partition("/")[0] for name in every}
     assert len(lines) == len(every) + len(papers)
@@ -47,6 +50,17 @@ def test_every_claim_has_one_line():
         paper, _, short = name.partition("/")
         assert any(f" {short} " in line for line in lines), name
         assert any(line.startswith(f"{paper} (") for line in lines)
+
+
+def test_lines_of_claims_are_cut_to_the_width_of_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = call("list", "claims", "--store", "none.sqlite").output.splitlines()
+    assert max(map(cell_len, lines)) <= 60
+
+
+def test_the_help_of_audit_lists_all_methods():
+    words = " ".join(call("audit", "--help").output.split())
+    assert all(name in words for name in AUDIT)
 
 
 def test_claims_are_selected_by_paper_kind_verdict_and_text():

@@ -78,7 +78,7 @@ def run(tmp_path, monkeypatch):
 
 def test_a_control_is_run_and_does_not_hold(run):
     before = run("reproduce", "mine.py:SURE", "--json", "a.json")
-    assert "not run (--controls)" in before.output
+    assert "not run; add --controls" in before.output
     result = run("reproduce", "mine.py:SURE", "--controls", "--json", "b.json")
     (old,), (new,) = (written(name) for name in ("a.json", "b.json"))
     assert old["control"]["verdict"] == "not run" and new["control"] == {
@@ -138,7 +138,7 @@ def test_rules_show_how_a_claim_is_tested(run):
         "a negative number",
         "the bound rose",
         "from 1200",
-        "not in the store yet",
+        "Not yet run with this store.",
     ):
         assert part in words, part
     run("reproduce", "mine.py:SURE")

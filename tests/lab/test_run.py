@@ -196,10 +196,10 @@ def test_a_changed_formula_in_a_copy_of_the_package_runs_again_and_says_why(tmp_
         path.write_text(text.replace(old, new), encoding="utf-8")
 
     assert "All" not in call()
-    assert "All 2 trials are stored." in call()
+    assert "2 trials, already stored." in call()
     for name in ("report/view.py", "play/presets.py", "cli/compare.py", "kernels/stationary.py"):
         edit(name, "from __future__", "# A comment.\nfrom __future__")
-    assert "All 2 trials are stored." in call()
+    assert "2 trials, already stored." in call()
     edit("kernels/stationary.py", "jnp.exp(-self.gamma * squared)", "0 * jnp.exp(-squared)")
     told = call()
     assert "Running 1 trial again" in told and "kernels.stationary" in told

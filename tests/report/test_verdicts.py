@@ -13,9 +13,10 @@ from toys import hand_record
 from unlazy.lab.claims import Plot, PlotLine
 from unlazy.lab.judging import judge
 from unlazy.lab.rules import Change, Check, Condition, Quantity
+from unlazy.lab.statistics import Estimate, estimate_of
 from unlazy.report.charts import chart
 from unlazy.report.figures import draw
-from unlazy.report.labels import bounds_of, number, quantity_label
+from unlazy.report.labels import bounds_of, number, quantity_label, spread
 from unlazy.report.training import claim_plot, learning_curves
 from unlazy.report.verdicts import control_word, notes, verdict_from_json
 from unlazy.report.view import view_of
@@ -115,6 +116,26 @@ def test_a_verdict_comes_back_from_its_json(verdict):
 )
 def test_bounds_keep_their_tolerance(low, high, text):
     assert bounds_of(Check(Quantity("a", "b"), low, high)) == text
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "text"),
+    [
+        ("accuracy", [80.0, 81.0, 82.0], "81.00 ± 2.48"),
+        ("accuracy", [100.0, 99.5, 100.0], "99.83 [99.12, 100]"),
+        ("test_accuracy", [50.0, 100.0], "75.00 [0, 100]"),
+        ("accuracy", [100.0, 100.0], "100.00 ± 0.00"),
+        ("squared_error", [0.0, 0.25], "0.125 [0, 1.713]"),
+        ("accuracy", [75.0], "75.00"),
+    ],
+)
+def test_a_clipped_interval_is_printed_by_its_ends(measure, values, text):
+    assert spread(estimate_of(measure, values), measure) == text
+
+
+def test_rounding_is_no_clipping():
+    assert spread(Estimate(1.484, 1.306, 1.661, 5), "deviation") == "1.48 ± 0.18"
+    assert spread(Estimate(97.484, 94.968, 100.0, 5), "accuracy") == "97.48 ± 2.52"
 
 
 def test_labels_of_quantities(claim):

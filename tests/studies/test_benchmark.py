@@ -109,7 +109,7 @@ class Greedy(KernelRidge):
 
 def test_a_learner_that_exceeds_the_budget_is_refused():
     benchmark = dataclasses.replace(BENCHMARK, learners={"greedy": Greedy(RBF(1.0))})
-    with pytest.raises(BadInput, match="greedy has 5 settings, but the budget is 4"):
+    with pytest.raises(BadInput, match="greedy has 5 configurations, but the budget is 4"):
         benchmark.rehearsals(benchmark.cells[0])
 
 
@@ -234,7 +234,7 @@ def test_more_learners_widen_the_intervals():
         ({"sizes": (1,)}, "integers ≥ 2"),
         ({"sizes": (9, 9)}, "must be distinct"),
         ({"seeds": ()}, "at least one seed"),
-        ({"budget": 0}, "positive number of settings"),
+        ({"budget": 0}, "positive number of configurations"),
     ],
 )
 def test_invalid_benchmarks_are_refused(change, says):
@@ -246,7 +246,7 @@ def test_the_table_lists_the_best_first_with_its_settings(outcome):
     table = standings(outcome)
     rows = table.rows
     assert table.columns[:4] == ("learner", "features", "n = 40", "n = 80")
-    assert table.columns[4:] == ("chosen", "tried", "tuning", "fit")
+    assert table.columns[4:] == ("chosen", "tried", "tuning (s)", "fit (s)")
     assert len(rows) == 2
     means = [outcome.mean(row[0], 80).mean for row in rows]
     assert all(a >= b for a, b in itertools.pairwise(means))

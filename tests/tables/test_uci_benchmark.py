@@ -84,7 +84,7 @@ def test_the_command_runs_resumes_and_knows_tables_by_their_content(tmp_path):
     assert accuracies["one-table"] > 70 and (tmp_path / "ranking.png").exists()
     assert first["provenance"]["records"] == 8
     told, again = call()
-    assert "All 8 trials are stored" in told and again == first
+    assert "8 trials, already stored" in told and again == first
     uci(tmp_path, permuted=True)
     told, other = call()
     assert "Running 8 trials again" in told and "UciData one-table" in told

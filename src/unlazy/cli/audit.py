@@ -33,7 +33,9 @@ def seconds_of(text: str | None) -> float | None:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--target", help="Column to predict (not needed for an .npz file with X and y).")
+@click.option(
+    "--target", help="Column to predict (required, except for an .npz file with X and y)."
+)
 @click.option(
     "--task",
     type=click.Choice(["classification", "regression"]),
@@ -53,11 +55,13 @@ def seconds_of(text: str | None) -> float | None:
     "methods",
     multiple=True,
     metavar="NAME",
-    help="Compare only these methods (repeatable).",
+    help="Compare only this method (repeatable): linear, RBF kernel, Laplace kernel, NTK, NNGP, "
+    "random features, RFM, two-layer network, deep network, random forest, gradient boosting.",
 )
 @click.option(
     "--explain/--no-explain",
     default=True,
+    show_default=True,
     help="Whether to run diagnostics that explain the result.",
 )
 @json_option

@@ -139,14 +139,14 @@ learner_option = click.option(
     "names",
     multiple=True,
     metavar="NAME",
-    help="Learner (repeatable): one of 'unlazy list learners', or your own as file.py:Name.",
+    help="Learner (required, repeatable): see 'unlazy list learners'; your own as file.py:Name.",
 )
 set_option = click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a task parameter, such as d=100.",
+    help="Set a task parameter, such as d=100 (repeatable).",
 )
 first_seed_option = click.option(
     "--first-seed",
@@ -199,7 +199,9 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return store_option(engine_options(_FRESH_OPTION(_REUSE_OPTION(wrapped))))
 
 
-_FRESH_OPTION = click.option("--fresh", is_flag=True, help="Run all trials again.")
+_FRESH_OPTION = click.option(
+    "--fresh", is_flag=True, help="Run all trials again and replace their records."
+)
 _REUSE_OPTION = click.option(
     "--reuse-older",
     is_flag=True,

@@ -31,7 +31,7 @@ def doctor(engine: str | None, store_path: Path | None) -> None:
     screen = console()
     for sign in signs(store_path or default_store(), engine):
         failed += not sign.healthy
-        mark = "[green]✓[/]" if sign.healthy else "[red]✗[/]"
+        mark = "–" if sign.optional else "[green]✓[/]" if sign.healthy else "[red]✗[/]"
         screen.print(f"{mark} {sign.what}: {escape(sign.found)}", highlight=False, soft_wrap=True)
     screen.print(f"{count(failed, 'check')} failed." if failed else "All checks passed.")
     if failed:

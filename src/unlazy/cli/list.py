@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ VERDICTS = {
     "assumptions-not-met": ("assumptions not met",),
     "not-run": ("not run",),
 }
-#: Width of lines that are not printed to a terminal.
+#: Width of lines that are not printed to a terminal, unless $COLUMNS is set.
 PIPED_WIDTH = 100
 
 
@@ -110,6 +111,8 @@ def _print_claims(
         click.echo(json.dumps(claim_json(rows, verdicts), indent=2, ensure_ascii=False))
     else:
         _print_lines(claim_lines(rows, verdicts, _width(PIPED_WIDTH)))
+        if rows:
+            _print_lines(["Full text: unlazy rules ID"])
 
 
 def _print_index(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:
@@ -126,7 +129,8 @@ def _print_index(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:
 
 def _width(piped: int) -> int:
     screen = console()
-    return int(screen.width) if screen.is_terminal else piped
+    known = screen.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    return int(screen.width) if known else piped
 
 
 def _print_lines(lines: Any) -> None:

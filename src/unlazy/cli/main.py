@@ -47,9 +47,9 @@ RENAMED = {
 }
 #: Subcommands by purpose, in the order of `--help`.
 GROUPS = {
-    "Experiments": (reproduce, compare, scaling, audit, circuit_check, uci, demo),
-    "Results": (play, list_entries, rules, show, report, export, cite),
-    "Setup": (new, data, store, rerun, doctor, config, completion),
+    "Experiments": (reproduce, compare, scaling, audit, circuit_check, uci, demo, play),
+    "Results": (list_entries, rules, show, report, export, cite, store, rerun),
+    "Setup": (new, data, doctor, config, completion),
 }
 #: Commands that run with an invalid configuration file, so that it can be repaired.
 REPAIRS = ("config", "completion")

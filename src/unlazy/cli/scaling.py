@@ -40,8 +40,8 @@ from unlazy.core.errors import BadInput
 @click.option(
     "--target-error",
     type=float,
-    help="Target test error: fraction of wrong labels, or squared error [default: 0.05, or the "
-    "smallest of 0.1, 0.2, 0.3, 0.4 that every learner reaches].",
+    help="Target test error: fraction of wrong labels, or squared error [default: 0.05; if a "
+    "learner does not reach it, the smallest of 0.1, 0.2, 0.3, 0.4 that all reach].",
 )
 @count_option("--seeds", 3, "Number of seeds.")
 @first_seed_option
@@ -71,8 +71,9 @@ def scaling(
 ) -> None:
     """Measure sample complexity as a task parameter grows.
 
-    Fits the exponent of the number of examples needed to reach the target error. Online learners
-    run once; for all others n is searched, with tuning at each n. Stored trials are not run again.
+    Fits the exponent of the number of examples needed to reach the target error. One-pass
+    learners train once up to --max-n; for the others, n is searched up to --max-n, with tuning at
+    each n. Stored trials are not run again.
     """
     prepare_outputs(json_path, figure)
     if not names:

@@ -11,7 +11,7 @@ from unlazy.cli.defaults import VERBOSE, is_set
 
 
 @click.command()
-@click.argument("pattern", required=False, metavar="[ID or TASK]")
+@click.argument("pattern", required=False, metavar="[NAME]")
 @click.option("--scale", type=SCALES, help="Only claims at this scale.")
 @click.option("--details", is_flag=True, help="Show all details, as -v does.")
 @store_option
@@ -19,8 +19,8 @@ from unlazy.cli.defaults import VERBOSE, is_set
 def show(pattern: str | None, scale: str | None, details: bool, store_path: Path | None) -> None:
     """Show stored results without running anything.
 
-    Without a name, one line per result. A name is a claim, the task of a comparison or scaling
-    study, or a pattern such as 'shi2022/*'.
+    Without a name, one line per result. NAME is a claim, the task of a comparison or scaling
+    study, an audited file, or a pattern such as 'shi2022/*'.
     """
     from unlazy.lab.store import Store
     from unlazy.report.entries import found_in

@@ -24,11 +24,14 @@ MIN_FREE_BYTES = 1 << 30
 
 
 class HealthCheck(NamedTuple):
-    """One health check: subject, finding, and whether it is healthy."""
+    """One health check: subject, finding, whether it is healthy, and whether an optional part is
+    not installed.
+    """
 
     what: str
     found: str
     healthy: bool = True
+    optional: bool = False
 
 
 def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
@@ -39,11 +42,12 @@ def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
         if hasattr(os, "sysconf")
         else 0.0
     )
+    yield HealthCheck("machine", f"{platform.node()}, {origin['machine']}, {memory:.0f} GiB RAM")
+    yield HealthCheck("JAX device", _device(origin["device"]))
     yield HealthCheck(
-        "machine", f"{platform.node()}, {origin['machine']}, {memory:.0f} GiB, {origin['device']}"
-    )
-    yield HealthCheck(
-        "memory per program", f"{default_memory() / 2**30:.1f} GiB", default_memory() >= 1 << 28
+        "memory limit per compiled program",
+        f"{default_memory() / 2**30:.1f} GiB",
+        default_memory() >= 1 << 28,
     )
     yield HealthCheck(
         "versions",
@@ -52,7 +56,7 @@ def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
             for name in ("unlazy", "python", "jax", "numpy", "scipy", "scikit-learn")
         ),
     )
-    yield HealthCheck("source", origin["source"])
+    yield HealthCheck("source hash", origin["source"])
     yield _cache()
     yield from _store(store)
     yield _extra("dask", "distributed")
@@ -60,6 +64,16 @@ def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
     yield _slurm()
     if engine is not None:
         yield _engine(engine, store)
+
+
+def _device(name: str) -> str:
+    """Return a device such as "cpu: cpu" in a word, if platform and kind are the same."""
+    platform_name, _, kind = name.partition(": ")
+    return platform_name.upper() if platform_name == kind else name
+
+
+def _count(many: int, noun: str) -> str:
+    return f"{many:,} {noun}{'s' * (many != 1)}"
 
 
 def _writable(folder: Path) -> str:
@@ -100,7 +114,8 @@ def _store(path: Path) -> Iterator[HealthCheck]:
     except UnlazyError as error:
         yield HealthCheck("store", str(error), False)
         return
-    what = f"{path}: {found.records} records, {found.runs} runs, {found.failures} failures"
+    what = f"{path}: {_count(found.records, 'record')}, {_count(found.runs, 'run')}, "
+    what += _count(found.failures, "failure")
     yield HealthCheck(
         "store",
         "; ".join([what, *found.problems[:3], *([problem] if problem else [])]),
@@ -110,13 +125,17 @@ def _store(path: Path) -> Iterator[HealthCheck]:
 
 def _extra(extra: str, package: str) -> HealthCheck:
     if importlib.util.find_spec(package) is None:
-        return HealthCheck(f"engine {extra}", f"not installed: pip install 'unlazy[{extra}]'")
+        return HealthCheck(
+            f"engine {extra}",
+            f"not installed (optional): pip install 'unlazy[{extra}]'",
+            optional=True,
+        )
     return HealthCheck(f"engine {extra}", f"{package} {importlib.metadata.version(package)}")
 
 
 def _slurm() -> HealthCheck:
     if shutil.which("sinfo") is None:
-        return HealthCheck("SLURM", "not found")
+        return HealthCheck("SLURM", "not installed (optional)", optional=True)
     try:
         done = subprocess.run(
             ["sinfo", "-h", "-o", "%P %a %D nodes %T"],

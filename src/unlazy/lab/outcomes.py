@@ -29,9 +29,10 @@ class Cell(NamedTuple):
 class Result:
     """Result of one learner for one number of examples and one seed.
 
-    `value` and `validation`: metric on test and validation examples. `chosen`: selected settings.
-    `tried`: number of settings tried. `trial`: id of the record. `learner`: the selected learner;
-    None if the result was read from a store, which keeps only the settings.
+    `value` and `validation`: metric on test and validation examples. `chosen`: the selected
+    configuration. `tried`: number of configurations tried. `trial`: id of the record. `learner`:
+    the selected learner; None if the result was read from a store, which keeps only the
+    configuration.
     """
 
     place: Cell

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from unlazy.lab.outcomes import BenchmarkResult, Cell, Result
 from unlazy.report.features import GROUPS, group_of, told_apart
-from unlazy.report.labels import count, number, spread, task_name
-from unlazy.report.progress import duration
+from unlazy.report.labels import CI, count, number, spread, task_name
 from unlazy.report.training import series_of
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
@@ -18,21 +17,24 @@ def view(outcome: BenchmarkResult) -> View:
     """Return the view of a comparison: conclusions, table, and learning curves."""
     last = outcome.sizes[-1]
     diverged = sum(result.diverged for result in outcome.results.values())
+    counted = (
+        "non-finite outputs count as wrong labels"
+        if outcome.metric.higher
+        else "a learner with a non-finite test error ranks last"
+    )
     others = tuple(("", outcome.conclusion(n)) for n in outcome.sizes[:-1])
     return View(
         title=f"Comparison on {outcome.task}",
         heading=f"Comparison: {task_name(outcome.task)}",
         takeaway=outcome.conclusion(last),
         context=f"{count(len(outcome.learners), 'learner')}, {count(len(outcome.seeds), 'seed')}, "
-        f"≤ {outcome.budget} settings per learner, selected on "
+        f"≤ {outcome.budget} configurations per learner, selected on "
         f"{100 * outcome.validation_fraction:.0f} % held-out examples; "
         f"{outcome.test:,} test examples",
         lines=others,
         tables=(standings(outcome),),
         plots=(curves(outcome),),
-        notes=(f"{count(diverged, 'run')} diverged (NaN or inf); they count as measured.",)
-        if diverged
-        else (),
+        notes=(f"{count(diverged, 'run')} diverged (NaN or inf); {counted}.",) if diverged else (),
         details=(provenance(outcome.command, outcome.seeds),),
         kind="Comparisons",
         facts={
@@ -49,7 +51,7 @@ def view(outcome: BenchmarkResult) -> View:
 def standings(outcome: BenchmarkResult) -> ViewTable:
     """Return one row per learner, the best at the largest n first.
 
-    Columns: features, metric at each n, settings chosen at the largest n, and times.
+    Columns: features, metric at each n, configuration selected at the largest n, and times.
     """
     last = outcome.sizes[-1]
     groups = {learner: group_of(learner) for learner in outcome.learners}
@@ -60,28 +62,33 @@ def standings(outcome: BenchmarkResult) -> ViewTable:
         rows.append(
             (
                 learner,
-                *([GROUPS.get(groups[learner], "–")] if told else []),
+                *([groups[learner] or "–"] if told else []),
                 *(spread(outcome.mean(learner, n), outcome.metric.name) for n in outcome.sizes),
                 chosen(results),
                 str(results[0].tried),
-                duration(statistics.mean(result.tuning_seconds for result in results)),
-                duration(statistics.mean(result.seconds for result in results)),
+                _seconds([result.tuning_seconds for result in results]),
+                _seconds([result.seconds for result in results]),
             )
         )
     sizes = [f"n = {n:,}" for n in outcome.sizes]
     many = len(outcome.seeds) > 1
-    over = f"mean over {len(outcome.seeds)} seeds ± half of the 95 % CI" if many else "1 seed"
+    over = f"mean over {len(outcome.seeds)} seeds {CI}" if many else "1 seed"
     features = ["features"] if told else []
     return ViewTable(
-        ("learner", *features, *sizes, "chosen", "tried", "tuning", "fit"),
+        ("learner", *features, *sizes, "chosen", "tried", "tuning (s)", "fit (s)"),
         tuple(rows),
-        f"{outcome.metric.label.capitalize()}, {over}; settings chosen at n = {last:,}",
+        f"{outcome.metric.label.capitalize()}, {over}; column 'chosen': "
+        f"configuration selected at n = {last:,}; times per seed",
         align="l" * (1 + told) + "r" * len(sizes) + "lrrr",
     )
 
 
+def _seconds(values: Sequence[float]) -> str:
+    return f"{statistics.mean(values):,.1f}"
+
+
 def chosen(results: Sequence[Result]) -> str:
-    """Return the settings chosen by tuning, with their range over seeds."""
+    """Return the configuration selected by tuning, with their range over seeds."""
     parts = []
     for name in dict.fromkeys(name for result in results for name in result.chosen):
         values = {result.chosen[name] for result in results if name in result.chosen}

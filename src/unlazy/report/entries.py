@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import importlib
 from typing import Any, NamedTuple
@@ -109,7 +110,9 @@ def _refuse(store: Store, runs: list[Run], pattern: str | None, scale: str | Non
     if pattern is not None and not any(_matches(run.name, pattern) for run in runs):
         known = [*claims(), *(run.name for run in runs)]
         if not any(_matches(name, pattern) for name in known):
-            find_claims([pattern])  # which suggests the nearest name
+            near = difflib.get_close_matches(pattern, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "See `unlazy list claims`."
+            raise BadInput(f"No stored result named {pattern!r}. {hint}")
     where = f" at {scale} scale" if scale else ""
     hint = (
         f"unlazy reproduce {pattern or 'ID'}{f' --scale {scale}' if scale else ''} --store "

@@ -14,7 +14,7 @@ import unlazy
 from unlazy.report.charts import chart
 from unlazy.report.files import replacing
 from unlazy.report.formulas import html_text
-from unlazy.report.labels import MARKS
+from unlazy.report.labels import MARKS, PASSES
 from unlazy.report.view import View, ViewImage, ViewPlot, ViewTable, distinct, overview
 
 #: Content security policy: the browser fetches nothing.
@@ -132,6 +132,8 @@ def cell_html(text: str) -> str:
     for status, mark in MARKS.items():
         if text.startswith(mark):
             return badge(status) + html_text(text.removeprefix(mark))
+    if text.startswith(PASSES):
+        return f'<span class="badge holds">{PASSES}</span>' + html_text(text.removeprefix(PASSES))
     return html_text(text)
 
 

@@ -11,7 +11,7 @@ from unlazy.lab import registry
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import PAPERS, definition_of, rows_of
 from unlazy.lab.rules import Check, Quantity
-from unlazy.lab.statistics import Estimate
+from unlazy.lab.statistics import Estimate, range_of
 
 MARKS = {
     "holds after correction": "✓ holds after correction",  # before the mark that it begins with
@@ -21,6 +21,8 @@ MARKS = {
     "assumptions not met": "○ assumptions not met",
     "not run": "· not run",
 }
+#: Mark of a check that passes.
+PASSES = "✓ passes"
 #: Rich's colors.
 COLORS = {
     "holds": "green",
@@ -40,6 +42,8 @@ _MEASURES = {
 }
 
 
+#: Notation of intervals, after the word mean.
+CI = "± half of the 95 % CI, or [95 % CI] clipped to possible values"
 #: Fixed formats of measures, as the papers print them.
 _DIGITS = {"cosine": ".3f"}
 
@@ -150,17 +154,37 @@ def number(value: float, measure: str = "") -> str:
 def spread(estimate: Estimate, measure: str = "") -> str:
     """Return mean ± half the interval; the mean alone for a single seed.
 
-    Both have two digits of the half width, unless the measure has fixed digits.
+    An interval that was clipped to the range of its measure is not symmetric, so its ends are
+    given: 99.84 [98.78, 100]. Otherwise both numbers have two digits of the half width, unless the
+    measure has fixed digits.
     """
     mean, half = estimate.mean, estimate.half
     alone = estimate.seeds < 2 and half > 0  # then the ends are those of the measure
     fixed = measure in _DIGITS or "accuracy" in measure
     if alone or not math.isfinite(half) or not (half or fixed):
         return number(mean, measure)
+    if _clipped(estimate, measure):
+        low, high = (_end(value, measure) for value in (estimate.low, estimate.high))
+        return f"{number(mean, measure)} [{low}, {high}]"
     if fixed or not 1e-5 < half < 1e4:
         return f"{number(mean, measure)} ± {number(half, measure)}"
     decimals = max(1 - math.floor(math.log10(half)), 0)
     return f"{mean:.{decimals}f} ± {half:.{decimals}f}"
+
+
+def _clipped(estimate: Estimate, measure: str) -> bool:
+    """Return whether an end is that of the range, and nearer to the mean than the other end.
+
+    Stored numbers are rounded, so equal distances may differ a little.
+    """
+    low, high = range_of(measure)
+    below, above = estimate.mean - estimate.low, estimate.high - estimate.mean
+    at_range = estimate.low == low or estimate.high == high
+    return at_range and not math.isclose(below, above, rel_tol=0.01)
+
+
+def _end(value: float, measure: str) -> str:
+    return f"{value:g}" if value.is_integer() else number(value, measure)
 
 
 def task_name(task: str) -> str:

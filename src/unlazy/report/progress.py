@@ -74,7 +74,7 @@ class RunProgress:
             )
         if not round.plan.trials:
             if not self.brief:
-                self._print(f"All {_trials(round.total)} are stored.")
+                self._print(f"{_trials(round.total)}, already stored.")
             return
         if not self.brief:
             self._print(_announcement(round))
@@ -193,7 +193,7 @@ class ProgressBar:
         self._bar = Progress(
             *columns,
             TimeElapsedColumn(),
-            TextColumn("· {task.fields[left]}"),
+            TextColumn("{task.fields[left]}"),
             console=console,
             transient=transient,
         )
@@ -245,5 +245,7 @@ class ProgressBar:
                 f"worker{'s' if self._workers > 1 else ''}, "
             )
         self._bar.update(
-            self._task, advance=1, left=f"{speed}about {duration(left)} left" if self._left else ""
+            self._task,
+            advance=1,
+            left=f"· {speed}about {duration(left)} left" if self._left else "",
         )

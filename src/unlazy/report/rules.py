@@ -54,8 +54,8 @@ def _needed(condition: Condition) -> str:
 
 
 def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
-    control = f"{claim.control.what}; the checks must fail on it" if claim.control else "none"
-    lines = [("Claim", claim.statement), ("Control", control)]
+    control = f"{claim.control.what}; at least one check must fail" if claim.control else "none"
+    lines = [("Claim", claim.statement), ("Negative control", control)]
     if claim.corrections:
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
     if claim.exact:
@@ -72,7 +72,7 @@ def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
     if not claim.history:
         lines.append(("History", "No bound, size or arm was changed after a run."))
     since = f"These criteria are in the store since {registered[:19]} UTC." if registered else ""
-    lines.append(("Store", since or "These criteria are not in the store yet."))
+    lines.append(("Store", since or "Not yet run with this store."))
     return tuple(lines)
 
 

@@ -26,8 +26,8 @@ def view(outcome: ScalingOutcome) -> View:
         heading=f"Examples needed as {outcome.field} grows: {task_name(outcome.task)}",
         takeaway=first,
         context=f"{_error(outcome)} of {outcome.target:g}, {count(len(outcome.seeds), 'seed')}, at "
-        f"most {outcome.max_n:,} examples; ≤ {outcome.budget} settings per learner and n in a "
-        "search, a single pass over fresh examples is not tuned",
+        f"most {outcome.max_n:,} examples; ≤ {outcome.budget} configurations per learner and n in "
+        "a search, a single pass over fresh examples is not tuned",
         lines=tuple(("", sentence) for sentence in others),
         tables=(table(outcome),),
         plots=tuple(plots(outcome)),

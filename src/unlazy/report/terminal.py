@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -17,6 +18,10 @@ from rich.text import Text
 from unlazy.report.formulas import plain
 from unlazy.report.labels import COLORS, MARKS
 from unlazy.report.view import View, ViewTable, view_of
+
+#: The ends of an interval, and the space before it.
+_ENDS = re.compile(r"\[(\S+), (\S+)\]")
+_INTERVAL = re.compile(r" \[(?=[-\d])")
 
 
 class _Limits(NamedTuple):
@@ -123,7 +128,7 @@ def table(view: ViewTable, *, details: bool = True, limit: int = sys.maxsize) ->
     """
     short = view.brief if view.brief and not details else range(len(view.rows))
     chosen = sorted(short[:limit])
-    rows = [[plain(cell).replace(" ± ", "±") for cell in view.rows[index]] for index in chosen]
+    rows = [[_compact(plain(cell)) for cell in view.rows[index]] for index in chosen]
     hidden = len(view.rows) - len(rows)
     drawn = Table(
         title=escape(view.title) if view.title else None,
@@ -138,12 +143,14 @@ def table(view: ViewTable, *, details: bool = True, limit: int = sys.maxsize) ->
         caption_justify="left",
     )
     for index, name in enumerate(view.columns):
-        longest = max(map(len, [*name.split(), *(row[index] for row in rows)]), default=0)
-        # Numbers and names stay whole on a narrow screen; sentences may be folded.
+        # Numbers and names stay whole on a narrow screen; sentences may be folded, and so may
+        # intervals, after their mean.
+        parts = [part for row in rows for part in _INTERVAL.sub("\n[", row[index]).split("\n")]
+        longest = max(map(len, [*name.split(), *parts]), default=0)
         drawn.add_column(
             escape(name),
             overflow="fold",
-            width=longest if longest <= 24 else None,
+            width=longest if longest <= 24 and len(parts) == len(rows) else None,
             justify="right" if view.side(index) == "r" else "left",
         )
     for row in rows:
@@ -151,6 +158,12 @@ def table(view: ViewTable, *, details: bool = True, limit: int = sys.maxsize) ->
     return drawn
 
 
+def _compact(cell: str) -> str:
+    """Return a cell without the spaces within mean ± half-width and within an interval."""
+    return _ENDS.sub(r"[\1,\2]", cell.replace(" ± ", "±"))
+
+
 def _colored(cell: str) -> str:
-    color = next((COLORS[key] for key, mark in MARKS.items() if cell.startswith(mark)), None)
+    mark = cell.partition(" ")[0]
+    color = next((COLORS[key] for key in MARKS if MARKS[key].partition(" ")[0] == mark), None)
     return f"[{color}]{escape(cell)}[/]" if color else escape(cell)

@@ -190,17 +190,16 @@ def _curve(
     measure, steps = f"test_{metric.name}", records[0].steps
     # Non-finite values leave a gap.
     found = [
-        estimate([_or_nan(r.value(measure, step)) for r in records if step in r.steps])
+        estimate_of(measure, [_or_nan(r.value(measure, step)) for r in records if step in r.steps])
         for step in steps
     ]
-    upper = 100.0 if metric.unit == "%" else math.inf
     banded = all(math.isfinite(e.half) for e in found)
     yield ViewSeries(
         arm,
         tuple(map(float, steps)),
         tuple(e.mean for e in found),
-        tuple(max(e.low, 0.0) for e in found) if banded else (),
-        tuple(min(e.high, upper) for e in found) if banded else (),
+        tuple(e.low for e in found) if banded else (),
+        tuple(e.high for e in found) if banded else (),
         group=arm,
         text=(*[""] * (len(steps) - 1), f"{spread(found[-1], metric.name)} at the last step"),
         hover=tuple(

@@ -21,8 +21,10 @@ from unlazy.lab.statistics import Estimate
 from unlazy.lab.trials import Record
 from unlazy.report.citations import short_citation
 from unlazy.report.labels import (
+    CI,
     MARKS,
     ORIGINS,
+    PASSES,
     bounds_of,
     count,
     definitions_of,
@@ -36,6 +38,8 @@ from unlazy.report.view import View, ViewTable, slug
 
 #: Maximum number of terminal lines per claim, without details.
 MAX_LINES = 30
+#: Marks of checks; those of statements otherwise.
+_RESULTS = {"holds": PASSES}
 #: Marks of published values.
 _REPRODUCED = {"holds": " ✓", "fails": " ✗", "undecided": " ?"}
 
@@ -132,7 +136,7 @@ def _control(verdict: Verdict) -> str:
     control = verdict.control
     assert control is not None
     if control.outcome == "not run":
-        return f"{control.what}: not run (--controls)"
+        return f"{control.what}: not run; add --controls"
     claim = verdict.claim
     names = {str(c): f"{quantity_label(claim, c.quantity)} {bounds_of(c)}" for c in claim.checks}
     held = "; ".join(names.get(check, check) for check in control.held)
@@ -181,7 +185,7 @@ def comparison(verdict: Verdict) -> ViewTable:
         tuple(columns),
         tuple(rows),
         "Published and measured",
-        "Mean ± half of the 95 % CI; ✓ within printed precision and stated SD",
+        f"Mean {CI}; ✓ within printed precision and stated SD",
         "l" + "r" * (len(columns) - 1),
         brief=tuple(sorted(range(len(rows)), key=urgent.__getitem__)),
     )
@@ -200,11 +204,11 @@ def checks(verdict: Verdict, check_results: Sequence[CheckResult], title: str) -
                 measured if math.isfinite(e.mean) else "not finite",
                 bounds_of(j.check),
                 ORIGINS[j.check.origin],
-                MARKS[j.outcome] + (f" ({j.reason})" if j.reason else ""),
+                _RESULTS.get(j.outcome, MARKS[j.outcome]) + (f" ({j.reason})" if j.reason else ""),
             )
         )
     level = f"{level_of(verdict.look):.2%}" if verdict.look else "95 %"
-    spread_shown = any(" ± " in row[2] for row in rows)
+    spread_shown = any(sign in row[2] for row in rows for sign in (" ± ", " ["))
     measured = f"measured ({level} CI)" if spread_shown else "measured"
     columns = ("quantity", "paper", measured, "required", "source", "result")
     kept = [i for i in range(len(columns)) if i != 1 or any(row[i] for row in rows)]

@@ -1,7 +1,7 @@
 """Benchmarks: learners with the same examples and tuning budget, and differences paired by seed.
 
-For each learner, sample size and seed, at most `budget` settings are fitted to a part of the n
-examples and scored on the rest. The best setting is fitted to all n examples and tested. Test
+For each learner, sample size and seed, at most `budget` configurations are fitted to a part of the
+n examples and scored on the rest. The best one is fitted to all n examples and tested. Test
 examples are never used for tuning. Every fit is a trial in the store, so an interrupted benchmark
 resumes.
 """
@@ -31,7 +31,7 @@ from unlazy.tasks.base import Family
 class Benchmark:
     """Learners on one family at several sample sizes, with equal data and tuning budget.
 
-    `budget`: hyperparameter settings tried per learner; `validation_fraction`: fraction of the
+    `budget`: configurations tried per learner; `validation_fraction`: fraction of the
     examples held out to select among them; `task`: name of the family; `command`: the command
     that runs the same comparison.
     """
@@ -59,7 +59,7 @@ class Benchmark:
         require(bool(self.seeds), "A benchmark needs at least one seed.")
         require(
             self.budget >= 1,
-            f"`budget` must be a positive number of settings, got {self.budget}.",
+            f"`budget` must be a positive number of configurations, got {self.budget}.",
         )
 
     @property
@@ -76,7 +76,7 @@ class Benchmark:
         count = sum(len(trial.options(cell.n)) for trial in tried)
         require(
             count <= self.budget,
-            f"{cell.learner} has {count} settings, but the budget is {self.budget}.",
+            f"{cell.learner} has {count} configurations, but the budget is {self.budget}.",
         )
         return [Trial(self.family, trial, cell.n, cell.seed, ()) for trial in tried]
 
@@ -97,7 +97,7 @@ class Benchmark:
     arrays = False
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[BenchmarkResult]:
-        """Tune all learners in the first round, test the selected settings in the second."""
+        """Tune all learners in the first round, test the selected ones in the second."""
         results, used = yield from self.results()
         outcome = self._outcome(results, used)
         arms: dict[str, dict[str, None]] = {name: {} for name in self.learners}
@@ -172,7 +172,7 @@ class Choice(NamedTuple):
 
 
 def choose(trials: Sequence[Trial], records: Mapping[str, Record]) -> Choice:
-    """Return the setting with the best validation metric; ties are broken by validation loss."""
+    """Return the configuration with the best validation metric; validation loss breaks ties."""
     metric = trials[0].family.metric
     found: list[tuple[float, float, float, Learner]] = []
     for trial in trials:
