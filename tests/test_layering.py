@@ -121,7 +121,7 @@ LONGER = {
     "api.py": 424,
     "estimators/network.py": 486,
     "lab/engines/pools/slurm.py": 427,
-    "lab/judging.py": 456,
+    "lab/judging.py": 457,
     "learners/sources.py": 409,
     "tasks/circuits/families.py": 436,
     "tasks/images/families.py": 433,

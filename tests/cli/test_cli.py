@@ -296,7 +296,10 @@ def test_list(kind):
     assert len(json.loads(call("list", kind, "n*", "--json").output)) < len(entries)
 
 
-def test_list_claims_leads_from_a_statement_to_claims_verdicts_code_and_tests(finished):
+def test_list_claims_leads_from_a_statement_to_claims_verdicts_code_and_tests(
+    finished, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "300")  # another number cuts the lines
     index = ["list", "claims", "--index", "--store", finished[0]]
     everything = call(*index).output
     assert all(f"{paper} (" in everything for paper in ("shi2022", "malach2019"))

@@ -113,14 +113,26 @@ def test_invalid_arguments_are_refused_before_serving(words, message):
     assert found.exit_code == 2 and message in found.output
 
 
+#: A shell that starts the tests in the background has them ignore SIGINT; the script accepts it.
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from unlazy.cli import main
+main(["play", "--no-browser"])
+"""
+
+
+@pytest.mark.slow  # it starts a process that takes seconds, and minutes on a busy machine
 def test_ctrl_c_ends_the_server_quietly():
-    command = [sys.executable, "-m", "unlazy", "play", "--no-browser"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        address = server.stdout.readline().split()[-1]
-        with urllib.request.urlopen(address) as answer:  # the server is up
-            assert answer.status == 200
-        server.send_signal(signal.SIGINT)
-        _, errors = server.communicate(timeout=60)
+    command = [sys.executable, "-c", INTERRUPTIBLE]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as server:
+        try:
+            address = server.stdout.readline().split()[-1]
+            with urllib.request.urlopen(address, timeout=120) as answer:  # the server is up
+                assert answer.status == 200
+            server.send_signal(signal.SIGINT)
+            _, errors = server.communicate(timeout=60)
+        finally:
+            server.kill()
     assert server.returncode == 0 and errors == ""
