@@ -324,7 +324,7 @@ def judge_checks(
     return tuple(check_results)
 
 
-def _ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) -> tuple[Ruling, str]:
+def ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) -> tuple[Ruling, str]:
     """Combine the results of the checks into an outcome and its reason."""
     broken = [j for j in check_results if not j.check.counts and j.outcome == "fails"]
     counted = [j for j in check_results if j.check.counts]
@@ -385,7 +385,7 @@ def judge_control(
     """Apply the acceptance criteria to the records of the negative control."""
     assert claim.control is not None
     check_results = judge_checks(claim, scale, records)
-    outcome, _ = _ruling(claim, scale, check_results)
+    outcome, _ = ruling(claim, scale, check_results)
     return ControlVerdict(
         claim.control.what,
         outcome,
@@ -418,7 +418,7 @@ def judge(
         if q.measured(records)
     }
     check_results = judge_checks(claim, scale, records, level)
-    seen, reason = _ruling(claim, scale, check_results)
+    seen, reason = ruling(claim, scale, check_results)
     conditions = tuple(condition.at(scale, records) for condition in claim.conditions)
     missed = [met for met in conditions if not met.met]
     outcome: Outcome = "holds after correction" if seen == "holds" and claim.corrections else seen

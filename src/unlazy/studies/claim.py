@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from unlazy.core.errors import BadInput, require, require_one_of
+from unlazy.core.errors import require, require_one_of
 from unlazy.lab.arms import StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.judging import Verdict, judge
@@ -158,11 +158,7 @@ class UntilDecided:
 
 def arms_of(claim: Claim, scale: Scale, role: Role = "claim") -> Mapping[str, StudyArm]:
     """Return the arms of a claim, or of its control."""
-    if role == "claim":
-        return claim.study(scale)
-    if claim.control is None:
-        raise BadInput(f"{claim.id} has no control.")
-    return claim.control.study(scale)
+    return claim.arms(scale) if role == "claim" else claim.control_arms(scale)
 
 
 def waiting_for_data(
@@ -185,7 +181,7 @@ def null_of(claim: Claim) -> Claim | None:
     None if no arm learns from labels, or if the statement is true for any labels.
     """
     if claim.label_free_reason or all(
-        shuffled_labels(arm) is None for arm in claim.study("laptop").values()
+        shuffled_labels(arm) is None for arm in claim.arms("laptop").values()
     ):
         return None
     return dataclasses.replace(

@@ -30,7 +30,10 @@ class TwoStep:
     w is set from the sample, see `Descent`. noise: σ_ξ of steps 1 and 2. w_rate, a_rate: step sizes
     for t > 2 of the first layer (weights and biases) and the second. drop: fraction of the
     remaining steps after which step sizes are divided by ten (1: never). features_rate,
-    tangent_rate: step sizes of random features and linearized network.
+    tangent_rate: step sizes of random features and linearized network. noise = 0: none. optimizer:
+    of the network for t > 2; with "adam", all parameters have step size w_rate. kept: fraction of
+    the initial weights that remains after step 1. class_weighted: in steps 1 and 2;
+    always_weighted: in all steps of all methods.
     """
 
     m: int
@@ -49,6 +52,9 @@ class TwoStep:
     features_rate: float
     tangent_rate: float
     drop: float
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    kept: float = 0.0
+    always_weighted: bool = False
 
     @classmethod
     def theorem(
@@ -150,10 +156,11 @@ class TwoStep:
 
     def network(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """Return the network, trained by the whole schedule."""
-        rates = {"w": self.w_rate, "b": self.w_rate, "a": self.a_rate}
-        return GradientDescent(
-            self.init, (*self._features(2), self._classifier(self.T - 2, rates)), record=record
-        )
+        a_rate = self.w_rate if self.optimizer == "adam" else self.a_rate
+        rates = {"w": self.w_rate, "b": self.w_rate, "a": a_rate}
+        rest = self._classifier(self.T - 2, rates)
+        rest = dataclasses.replace(rest, optimizer=self.optimizer)
+        return GradientDescent(self.init, (*self._features(2), rest), record=record)
 
     def frozen(
         self,
@@ -208,14 +215,15 @@ class TwoStep:
             dict.fromkeys(("w", "b", "a"), self.first),
             steps=1,
             full_decay=("w",),
-            smoothing=self.noise,
+            kept=self.kept or None,
+            smoothing=self.noise or None,
             class_weighted=self.class_weighted,
         )
         second = Descent(
             dict.fromkeys(("w", "b", "a"), self.second),
             steps=1,
             full_decay=("w", "a"),
-            smoothing=self.noise,
+            smoothing=self.noise or None,
             class_weighted=self.class_weighted,
             spread=self.spread,
         )
@@ -224,5 +232,9 @@ class TwoStep:
     def _classifier(self, steps: int, rates: dict[str, float]) -> Descent:
         """Return minibatch steps without noise or decay; step sizes are divided by 10 at `drop`."""
         return Descent(
-            rates, steps=steps, batch=self.batch, drop=self.drop if self.drop < 1 else None
+            rates,
+            steps=steps,
+            batch=self.batch,
+            drop=self.drop if self.drop < 1 else None,
+            class_weighted=self.always_weighted,
         )

@@ -87,7 +87,7 @@ def one_step(scale: Scale) -> dict[str, Arm]:
     """Return features after one step: with the best readout, after a larger first step, and after
     the step computed literally.
     """
-    best, schedule = table1(scale)["One Step (converged)"], practical(PARITY[scale])
+    best, schedule = table1(scale)["One Step"], practical(PARITY[scale])
     larger = dataclasses.replace(schedule, first=1.0).frozen(1, readout="converged")
     return {
         "converged readout": best,
@@ -100,7 +100,7 @@ def one_step(scale: Scale) -> dict[str, Arm]:
 
 def after_two_steps(scale: Scale) -> dict[str, Arm]:
     """Return the negative control: features after two steps."""
-    two = table1(scale)["Two Step (converged)"]
+    two = table1(scale)["Two Step"]
     return {
         "converged readout": two,
         "converged readout, larger first step": two,
