@@ -70,6 +70,8 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         lines.append(("Control", _control(verdict)))
     if claim.corrections:
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see the errata)"))
+    if claim.discrepancies:
+        lines.append(("Questions", f"{', '.join(claim.discrepancies)} (to the authors)"))
     return View(
         title=claim.id,
         heading=f"{short_citation(claim.id.partition('/')[0])}: {claim.where}",

@@ -196,6 +196,7 @@ def null_of(claim: Claim) -> Claim | None:
         conditions=(),
         control=None,
         corrections=(),
+        discrepancies=(),
         plots=(),
     )
 

@@ -199,5 +199,6 @@ TABLE1 = Claim(
     ),
     published=PRINTED,
     control=negative_control(table1),
+    discrepancies=("shi2022/one-step-accuracy", "shi2022/one-step-cosine"),
     **notes("shi2022/table1"),
 )
