@@ -196,8 +196,8 @@ def errata() -> str:
             parts.append(f"{short_citation(paper)}. {edition}")
         parts += [
             f"### {q.id}\n\n*{q.where}.*\n\n- Observed: {q.observed}\n- Possible explanation: "
-            f"{q.explanation}\n- Not explained by: {q.excluded}\n- Question: **{q.question}**\n- Test: "
-            f"`{q.test}`"
+            f"{q.explanation}\n- Not explained by: {q.excluded}\n- Question: **{q.question}**\n"
+            f"- Test: `{q.test}`"
             for q in questions
         ]
     return "\n\n".join(parts) + "\n"

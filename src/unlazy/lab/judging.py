@@ -168,7 +168,6 @@ class Verdict(Shown):
             ],
             "control": self.control.to_json() if self.control else None,
             "corrections": list(self.claim.corrections),
-            "discrepancies": list(self.claim.discrepancies),
             "scale": self.scale,
             "rule": self.claim.rule,
             "checks": [
