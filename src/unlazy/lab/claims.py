@@ -67,11 +67,11 @@ class Claim:
     computation, whose interval has width 0. `conditions`: assumptions of the theorem; if one is not
     met, the outcome is "assumptions not met". `control`: negative control. `label_free_reason`: why
     the statement is true for any labels, if it is; then shuffled labels are no control.
-    `corrections`: errata without which the statement does not hold. `deviations`: differences from
-    the paper. `history`: changes made after a run. `readings`: choices of settings that the paper
-    leaves open, as keyword arguments of `study` and of the control's study; `reading` names the one
-    that is judged (empty: the first). `open_settings`: the same settings as a product, for a
-    search.
+    `corrections`: errata without which the statement does not hold. `discrepancies`: questions to
+    the authors about its printed results. `deviations`: differences from the paper. `history`:
+    changes made after a run. `readings`: choices of settings that the paper leaves open, as keyword
+    arguments of `study` and of the control's study; `reading` names the one that is judged (empty:
+    the first). `open_settings`: the same settings as a product, for a search.
     """
 
     id: str
@@ -92,6 +92,7 @@ class Claim:
     corrections: tuple[str, ...] = ()
     history: tuple[Change, ...] = ()
     label_free_reason: str = ""
+    discrepancies: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
     reading: str = ""
     open_settings: tuple[OpenSetting, ...] = ()
@@ -207,4 +208,22 @@ class Erratum:
     printed: str
     correction: str
     shown: str
+    test: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Discrepancy:
+    """A question to the authors about printed results that differ from computed ones.
+
+    `observed`: the printed and the computed values. `explanation`: an assumption under which the
+    printed values would be expected. `excluded`: assumptions that do not explain them. `question`:
+    one sentence that ends in a question mark. `test`: the test that checks these values.
+    """
+
+    id: str
+    where: str
+    observed: str
+    explanation: str
+    excluded: str
+    question: str
     test: str

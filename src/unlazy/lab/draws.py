@@ -149,11 +149,23 @@ def _draw(
         else "consistent"
     )
     q = number.quantity
-    mean, low, high = (float(f"{x:.6g}") if math.isfinite(x) else None for x in (e.mean, low, high))
-    trivial = number.value in ends
     return Draw(
-        q.arm, q.measure, q.step, number.printed, mean, low, high, outcome, trivial, other
+        q.arm,
+        q.measure,
+        q.step,
+        number.printed,
+        _rounded(e.mean),
+        _rounded(low),
+        _rounded(high),
+        outcome,
+        number.value in ends,
+        other,
     )
+
+
+def _rounded(value: float) -> float | None:
+    """Round to six digits; JSON has no NaN and no infinity."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _apart(first: Sequence[float], second: Sequence[float], unit: float) -> bool:

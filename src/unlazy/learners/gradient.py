@@ -113,7 +113,7 @@ class Descent(Resumable):
             f"drop must be in (0, 1) or None, got {self.drop}.",
         )
         require(
-            self.kept is None or (self.full_decay and 0 <= self.kept <= 1),
+            self.kept is None or (bool(self.full_decay) and 0 <= self.kept <= 1),
             f"kept is a fraction of the groups in full_decay, got {self.kept}.",
         )
 

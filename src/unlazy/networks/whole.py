@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import equinox as eqx
 from jaxtyping import Array, Float
 
 from unlazy.networks.base import HasNeurons, Rotatable, Scores, Smoothable
@@ -28,7 +29,8 @@ class WholeWeights(Rotatable, HasNeurons, Smoothable):
         return self.net.get(groups)
 
     def put(self, groups: dict[str, Any]) -> Self:
-        return type(self)(self.net.put(groups), self.basis)
+        result: Self = eqx.tree_at(lambda whole: whole.net, self, self.net.put(groups))
+        return result
 
     @property
     def first_layer(self) -> Float[Array, "*s m r"]:

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from unlazy.core.errors import BadInput, require, require_one_of, unknown
+from unlazy.lab.checking import Ruling, judge_checks, judge_numbers, ruling
 from unlazy.lab.claims import Claim
 from unlazy.lab.draws import Draw, Tally, draws
-from unlazy.lab.judging import Ruling, judge_checks, judge_numbers, ruling
 from unlazy.lab.provenance import made_by
 from unlazy.lab.readings import Reading, halving, product
 from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, Scale

@@ -128,6 +128,7 @@ ONE_STEP = Claim(
         literal.cosine.between(0.75, 0.95),
     ),
     control=Control("the features are those after two steps", after_two_steps),
+    discrepancies=("shi2022/one-step-accuracy", "shi2022/one-step-cosine"),
     **notes("shi2022/one-step"),
 )
 
