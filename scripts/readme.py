@@ -20,7 +20,8 @@ from unlazy.report.citations import short_citation
 from unlazy.report.labels import MARKS
 from unlazy.report.markdown import table_markdown, view_markdown
 from unlazy.report.rankings import told
-from unlazy.report.verdicts import control_mark, verdict_from_json
+from unlazy.report.verdict_json import verdict_from_json
+from unlazy.report.verdicts import control_mark
 from unlazy.report.view import View, ViewTable, overview, view_of
 from unlazy.tables.uci_benchmark import PairedTest
 

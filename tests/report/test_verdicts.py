@@ -19,7 +19,8 @@ from unlazy.report.figures import draw
 from unlazy.report.labels import bounds_of, number, quantity_label, spread
 from unlazy.report.rules import rule_view
 from unlazy.report.training import claim_plot, learning_curves
-from unlazy.report.verdicts import control_word, notes, verdict_from_json
+from unlazy.report.verdict_json import verdict_from_json
+from unlazy.report.verdicts import control_word, notes
 from unlazy.report.view import view_of
 
 
