@@ -156,8 +156,7 @@ class TwoStep:
 
     def network(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """Return the network, trained by the whole schedule."""
-        a_rate = self.w_rate if self.optimizer == "adam" else self.a_rate
-        rates = {"w": self.w_rate, "b": self.w_rate, "a": a_rate}
+        rates = {"w": self.w_rate, "b": self.w_rate, "a": self._readout_rate}
         rest = self._classifier(self.T - 2, rates)
         rest = dataclasses.replace(rest, optimizer=self.optimizer)
         return GradientDescent(self.init, (*self._features(2), rest), record=record)
@@ -167,10 +166,10 @@ class TwoStep:
         after: Literal[1, 2],
         record: tuple[int, ...] = (),
         *,
-        readout: Literal["sgd", "converged"] = "sgd",
+        readout: Literal["trained", "converged"] = "trained",
     ) -> GradientDescent:
         """Return One Step or Two Step: the first layer is frozen after step `after`, and a
-        classifier is trained on it.
+        classifier is trained on it: as the network is for t > 2, or to convergence.
 
         The converged readout runs in double precision: after one step of the theorem's size,
         features differ from their means by 1e-8.
@@ -179,21 +178,17 @@ class TwoStep:
             return GradientDescent(
                 self.init, (*self._features(after), RidgeReadout()), record=record, precision=64
             )
-        classifier = self._classifier(self.T - after, {"a": self.a_rate})
+        classifier = self._classifier(self.T - after, {"a": self._readout_rate})
+        classifier = dataclasses.replace(classifier, optimizer=self.optimizer)
         return GradientDescent(self.init, (*self._features(after), classifier), record=record)
 
-    def literal_step(self) -> GradientDescent:
-        """Return the first step computed literally, w − η(∇ + 2λw) with 2λη = 1.
-
-        In single precision, rounding leaves a remainder of w.
-        """
-        first = dataclasses.replace(
-            self._features(1)[0], full_decay=(), decay={"w": 1 / (2 * self.first)}
-        )
-        return GradientDescent(self.init, (first,))
+    @property
+    def _readout_rate(self) -> float:
+        """Step size of the second layer for t > 2."""
+        return self.w_rate if self.optimizer == "adam" else self.a_rate
 
     def random_features(
-        self, record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd"
+        self, record: tuple[int, ...] = (), *, readout: Literal["trained", "converged"] = "trained"
     ) -> GradientDescent:
         """Return random features: the first layer is frozen at initialization."""
         if readout == "converged":

@@ -113,13 +113,13 @@ ONE_STEP_READINGS = (
         {"larger": True},
         ("η₁ of Theorem 26",),
     ),
-    Reading("SGD readout", _BY_SGD, {"network": "theorem", "readout": "sgd"}),
-    Reading("practical, SGD readout", _BY_SGD, {"readout": "sgd"}),
+    Reading("SGD readout", _BY_SGD, {"network": "theorem", "readout": "trained"}),
+    Reading("practical, SGD readout", _BY_SGD, {"readout": "trained"}),
     Reading(
         "SGD readout, weights left over",
         f"{_BY_SGD}; step 1 keeps a fraction η₁·m/2800 of the initial weights (value chosen by "
         "the printed cosines)",
-        {"network": "theorem", "readout": "sgd", "left_over": 1 / 2800},
+        {"network": "theorem", "readout": "trained", "left_over": 1 / 2800},
         ("step 1 replaces the weights completely",),
     ),
 )

@@ -93,7 +93,7 @@ class Schedules(NamedTuple):
     network: TwoStep
     ntk: TwoStep
     rf: TwoStep
-    readout: Literal["sgd", "converged"]
+    readout: Literal["trained", "converged"]
 
 
 def schedules(
@@ -103,7 +103,7 @@ def schedules(
     network: Literal["theorem", "practical"] = "practical",
     ntk: Literal["theorem", "tuned"] = "tuned",
     rf: Literal["theorem", "tuned"] = "tuned",
-    readout: Literal["sgd", "converged"] = "converged",
+    readout: Literal["trained", "converged"] = "converged",
     noise: bool = True,
     left_over: float = 0.0,
     adam: float = 0.0,
