@@ -96,6 +96,27 @@ def test_the_terminal_prints_the_takeaway_first_and_details_on_request(shown):
     assert len(brief) <= len(full) and printed(shown, width=50)
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_columns_that_do_not_fit_continue_below_and_no_word_is_broken(width):
+    cells = ("ntk", "80.27 ± 1.45", "82.85 ± 2.65", "84.52 ± 0.31", "w_variance 2, b_variance 0")
+    columns = ("learner", "n = 1,000", "n = 3,000", "n = 10,000", "chosen")
+    table = ViewTable(columns, (cells, cells), align="lrrrl")
+    text = printed(View("wide", tables=(table,)), width=width)
+    words = {word for cell in (*columns, *cells) for word in cell.replace(" ± ", "±").split()}
+    assert words <= set(text.split())
+    assert max(map(len, text.splitlines())) <= width
+    blocks = sum(line.startswith("learner") for line in text.splitlines())
+    assert blocks == {40: 3, 60: 2, 80: 1}[width]
+
+
+def test_the_formula_of_a_definition_has_a_line_of_its_own():
+    text = printed(View("a", items=(r"mean: Mean of $x$ over all seeds. $\frac{1}{2}$ (unit: %)",)))
+    assert [line.strip() for line in text.splitlines()[2:]] == [
+        "· mean: Mean of x over all seeds.",
+        "1/2 (unit: %)",
+    ]
+
+
 def test_html_is_well_formed_escaped_and_readable_offline(shown):
     text = page([shown, shown])
     found = Outline(text)

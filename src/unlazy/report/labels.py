@@ -151,6 +151,11 @@ def number(value: float, measure: str = "") -> str:
     return text.removeprefix("-") if not float(text) else text
 
 
+def signed(value: float) -> str:
+    """Return a difference with its sign and one decimal."""
+    return f"{value:+.1f}".replace("-", "−")
+
+
 def spread(estimate: Estimate, measure: str = "") -> str:
     """Return mean ± half the interval; the mean alone for a single seed.
 

@@ -140,7 +140,7 @@ class Scaling:
         """Return the family at a value of the varied parameter."""
         return dataclasses.replace(self.family, **{self.field: place})
 
-    def ceiling(self, place: float) -> int:
+    def max_examples(self, place: float) -> int:
         """Return the largest number of examples at a value."""
         return min(self.max_n, self.at(place).most_examples or self.max_n)
 
@@ -155,11 +155,18 @@ class Scaling:
     def rounds(self, store: Store, say: Say = silent) -> Rounds[ScalingOutcome]:
         """Run all learners in parallel, round by round."""
         study, note = self, ""
+        said: set[str] = set()
+
+        def say_once(text: str) -> None:
+            if text not in said:  # the first value is measured again, from the store
+                said.add(text)
+                say(text)
+
         used: dict[str, list[Pair]] = {name: [] for name in self.learners}
         if self.target is None:
             start = dataclasses.replace(self, places=self.places[:1])
-            study, note = _settled(self, (yield from start._measured(used, say)))
-        cells = yield from study._measured(used, say)
+            study, note = _settled(self, (yield from start._measured(used, say_once)))
+        cells = yield from study._measured(used, say_once)
         outcome = study._outcome(cells, note, used)
         kept = {
             name: list(dict.fromkeys(record.id for _, record in pairs))
@@ -210,7 +217,7 @@ class Scaling:
 
     def pass_at(self, name: str, place: float) -> list[Trial]:
         """Return the trials of a learner on fresh examples: one pass per seed, recorded often."""
-        n = self.ceiling(place)
+        n = self.max_examples(place)
         learner = self.learners[name].suited(self.at(place))
         if not isinstance(learner, GradientDescent):
             raise TypeError(f"{name} does not train on fresh examples")
@@ -303,7 +310,7 @@ def _searched(
     start = FIRST_N
     for place in study.places:
         errors: dict[int, np.ndarray] = {}
-        search = sizes_to_try(start, study.ceiling(place), study.goal)
+        search = sizes_to_try(start, study.max_examples(place), study.goal)
         n = next(search)
         while True:
             results, pairs = yield from study.benchmark(name, place, n).results()
