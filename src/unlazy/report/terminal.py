@@ -169,14 +169,14 @@ class _Fitted(NamedTuple):
                     escape(column.name), overflow="fold", width=column.width, justify=column.side
                 )
             for row in self.rows:
-                part.add_row(*(_colored(row[column.index]) for column in block))
+                part.add_row(*(_colored(row[column.place]) for column in block))
             yield part
 
 
 class _Column(NamedTuple):
     """Column of a table; without a fixed `width` it may be folded down to `minimum`."""
 
-    index: int
+    place: int
     name: str
     width: int | None
     minimum: int

@@ -27,7 +27,7 @@ from unlazy.lab.power_laws import first_stable_crossing, last_crossing
 from unlazy.lab.provenance import made_by
 from unlazy.lab.registry import value_of
 from unlazy.lab.store import Run, Store
-from unlazy.lab.study import Rounds, Say, parallel, silent
+from unlazy.lab.study import Rounds, Say, each_once, parallel, silent
 from unlazy.lab.trials import Record, Runnable, Trial, now
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import GradientDescent
@@ -154,19 +154,12 @@ class Scaling:
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[ScalingOutcome]:
         """Run all learners in parallel, round by round."""
-        study, note = self, ""
-        said: set[str] = set()
-
-        def say_once(text: str) -> None:
-            if text not in said:  # the first value is measured again, from the store
-                said.add(text)
-                say(text)
-
+        study, note, say = self, "", each_once(say)  # the first value may be measured twice
         used: dict[str, list[Pair]] = {name: [] for name in self.learners}
         if self.target is None:
             start = dataclasses.replace(self, places=self.places[:1])
-            study, note = _settled(self, (yield from start._measured(used, say_once)))
-        cells = yield from study._measured(used, say_once)
+            study, note = _settled(self, (yield from start._measured(used, say)))
+        cells = yield from study._measured(used, say)
         outcome = study._outcome(cells, note, used)
         kept = {
             name: list(dict.fromkeys(record.id for _, record in pairs))
