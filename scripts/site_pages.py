@@ -185,8 +185,8 @@ FIGURES = {
     "shi2022-table1-laptop-neurons-network": "`shi2022/table1` at laptop scale: neurons of the "
     "network, seed 1100. Each plane shows cosine similarities, by classical multidimensional "
     "scaling; the radius is the norm of the projected unit weight vector.",
-    "shi2022-task-benchmark": "Comparison of learners on `shi2022/task`, 3 seeds. Bars: 95 % CI. "
-    "Open marks: fixed features.",
+    "shi2022-task-benchmark": "Comparison of learners on `shi2022/task`, 3 seeds. Bars: 95 % CI; "
+    "points of equal n are shifted. Open marks: fixed features.",
 }
 
 

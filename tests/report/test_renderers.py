@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -274,3 +275,20 @@ def test_an_empty_page_tells_how_to_fill_it_and_a_failing_write_leaves_the_old_o
     assert [found.name for found in tmp_path.iterdir()] == ["page.html"]
     with pytest.raises(BadInput, match="nowhere"):
         write_page([], tmp_path / "nowhere" / "page.html")
+
+
+def test_bars_at_one_x_do_not_overlap_and_all_of_them_are_drawn():
+    x, low = (100.0, 1000.0), (1.0, 2.0)
+    series = tuple(
+        ViewSeries(name, x, (3.0, 4.0), low, (9.0, 8.0), interval="bars") for name in "abc"
+    )
+    figure = draw(ViewPlot("bars", "n", "error", series, log_x=True))
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    lines = [line for line in axes.lines if line.get_label() in ("a", "b", "c")]
+    assert [tuple(line.get_xdata()) for line in lines] == [x] * 3, "the data are not changed"
+    at = [line.get_transform().transform((100.0, 3.0))[0] for line in lines]
+    assert all(b - a > 2 for a, b in itertools.pairwise(at))
+    bottom, top = axes.get_ylim()
+    left, right = axes.get_xlim()
+    assert 0 < bottom <= 1 and 9 <= top < 12 and left <= 100 and 1000 <= right

@@ -116,7 +116,7 @@ def _measure(claim: Claim, quantity: Quantity) -> str:
 def bounds_of(check: Check) -> str:
     """Return the accepted values of a check; a tolerance stays visible: ≥ 1 − 1e-12, 1 ± 1e-9."""
     low, high = check.lower, check.upper
-    often = "" if check.share is None else f" in > {check.share:.0%} of seeds"
+    often = "" if check.share is None else f" in > {100 * check.share:g} % of seeds"
     if math.isinf(high):
         return f"{'> 0' if 0 < low < 1e-100 else f'≥ {_bound(low)}'}{often}"
     if math.isinf(low):
