@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import unlazy
+from unlazy.report.formulas import html_scripts
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -39,7 +40,8 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "unlazy"
-html_extra_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 templates_path: list[str] = []
 nitpicky = False
 # All other links are checked.
@@ -55,6 +57,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "examples",
     "filename_pattern": r"\.py$",
     "image_scrapers": ("matplotlib", "site_pages.bare_figures"),
+    "capture_repr": (),
     "download_all_examples": False,
     "abort_on_example_error": True,
     "show_memory": False,
@@ -80,9 +83,16 @@ def _docstring(app, what, name, obj, options, lines) -> None:
     lines[:] = [_plain(line) for line in lines]
 
 
+def _scripts(app, pagename, templatename, context, doctree) -> None:
+    """Raise and lower the scripts of formulas on pages made of statements of papers."""
+    if pagename in ("ledger", "errata") or pagename.startswith("papers/"):
+        context["body"] = html_scripts(context["body"])
+
+
 def setup(app) -> None:
-    """Register the docstring hook."""
+    """Register the hooks."""
     app.connect("autodoc-process-docstring", _docstring)
+    app.connect("html-page-context", _scripts)
 
 
 html_show_copyright = False

@@ -64,7 +64,7 @@ def paper_page(paper: str) -> str:
         if walkthrough.exists()
         else (module.__doc__ or "").splitlines()[0]
     )
-    parts.append(f"## Results\n\n{tally(ran)}\n\n{verdict_table(ran)}")
+    parts.append(f"## Results\n\n{tally(ran)}\n\n{verdict_list(ran)}")
     told = readme.reasons(ran)
     if told:
         parts.append(f"### Why a statement does not hold\n\n{told}")
@@ -73,7 +73,7 @@ def paper_page(paper: str) -> str:
         parts.append(
             "### Not run yet\n\n"
             + "\n".join(
-                f"- `{v['id']}`: {v['statement']} *{v['reason'].capitalize()}.*" for v in waiting
+                f"- `{v['id']}`: {v['statement']} *{readme.not_run_reason(v)}*" for v in waiting
             )
         )
     parts += [f"## Index\n\n{index_table(paper)}", f"## Measured quantities\n\n{quantities(paper)}"]
@@ -99,7 +99,7 @@ def paper_page(paper: str) -> str:
         for of in (registry.tasks, registry.learners)
     )
     if tasks or learners:
-        parts.append(f"## In every command\n\nTasks:\n\n{tasks}\n\nLearners:\n\n{learners}")
+        parts.append(f"## Tasks and learners\n\nTasks:\n\n{tasks}\n\nLearners:\n\n{learners}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -122,53 +122,84 @@ def tally(found: list[dict[str, Any]]) -> str:
     best = {v["id"]: v for v in found}  # the larger scale, if a claim was run at two
     counts = Counter(MARKS[v["verdict"]] for v in best.values())
     return (
-        f"{len(best)} statements were run: "
-        + ", ".join(f"{count} {mark}" for mark, count in counts.most_common())
+        f"{len(best)} claims were run: "
+        + ", ".join(f"{mark} ({count})" for mark, count in counts.most_common())
         + "."
     )
 
 
-def verdict_table(found: list[dict[str, Any]]) -> str:
-    """Return one row per claim: verdicts by scale with links to details, and the statement."""
+def verdict_list(found: list[dict[str, Any]]) -> str:
+    """Return one entry per claim: verdicts with links to details, numbers, and the statement."""
     readme = _script("readme")
-    lines = ["| claim | verdict | numbers | what the paper asserts |", "|---|---|---|---|"]
+    entries = []
     for name in dict.fromkeys(v["id"] for v in found):
         runs, claim = [v for v in found if v["id"] == name], registry.claims()[name]
-        told = []
+        scales: dict[str, list[str]] = {}
         for v in runs:
-            where = readme.anchor(f"{name}, {v['scale']}: {MARKS[v['verdict']]}".replace(" ", "-"))
-            told.append(f"{MARKS[v['verdict']]} ([{v['scale']}](../ledger.md#{where}))")
-        statement = claim.statement.replace("|", "\\|")
-        lines.append(
-            f"| `{name}` | {', '.join(told)} | {readme.numbers(runs[-1])} | {statement} "
-            f"*({claim.where})* |"
+            link = f"[{v['scale']}](../ledger.md#{readme.details_anchor(v)})"
+            scales.setdefault(MARKS[v["verdict"]], []).append(link)
+        verdicts = ", ".join(f"{mark} ({', '.join(links)})" for mark, links in scales.items())
+        numbers = runs[-1]["numbers"]
+        matched = f"; {numbers['reproduced']} of {numbers['of']} numbers reproduced"
+        entries.append(
+            f"`{name}`: {verdicts}{matched if numbers['of'] else ''}\n"
+            f": {claim.statement} *({claim.where})*"
         )
-    return "\n".join(lines)
+    return "\n\n".join(entries)
 
 
 def index_table(paper: str) -> str:
-    """Return every numbered statement of a paper with its claims, their code, and a test."""
+    """Return every numbered statement of a paper with its claims, their code, and a test.
+
+    Claims, code and tests of the paper are named without their folder.
+    """
     lines = ["| statement | about | claims | code | test |", "|---|---|---|---|---|"]
     for entry in index([paper]):
         first, said = entry.rows[:1], entry.statement
         cells = [
             said.statement,
             said.title + (f" *({said.note})*" if said.note else ""),
-            ", ".join(f"`{row.id}`" for row in entry.rows) or "none",
-            "".join(f"`{code_of(row)}`" for row in first),
-            "".join(f"`{path}`" for row in first for path in files_testing(row)[:1]),
+            ", ".join(f"`{row.id.partition('/')[2]}`" for row in entry.rows) or "none",
+            "".join(f"`{_short(code_of(row), paper)}`" for row in first),
+            "".join(f"`{Path(path).name}`" for row in first for path in files_testing(row)[:1]),
         ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
+
+
+def _short(code: str, paper: str) -> str:
+    """Return a place such as `unlazy.papers.NAME.rows:12` without the folder of its paper."""
+    return code.removeprefix(f"unlazy.papers.{paper}.")
 
 
 def quantities(paper: str) -> str:
     """Return definitions of measured quantities, in words and in the paper's notation."""
     return "\n\n".join(
         f"`{each.measure}`{f' ({each.claim})' if each.claim else ''}\n: {each.definition}"
-        f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n  {mathml(each.notation)}"
+        f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n\n  {_displayed(each.notation)}"
         for each in definitions(paper)
     )
+
+
+def _displayed(latex: str) -> str:
+    """Return a formula on a line of its own, which scrolls if it is too wide."""
+    formula = mathml(latex).replace('display="inline"', 'display="block"', 1)
+    return f'<div class="formula">{formula}</div>'
+
+
+#: Captions of the figures in results/figures.
+FIGURES = {
+    "glasgow2023-scaling-laptop-examples-to-5-error": "`glasgow2023/scaling` at laptop scale: "
+    "training examples to a test error of 5 % versus the dimension d. Dashed: predicted for "
+    "the NTK.",
+    "shi2022-table1-laptop-accuracy": "`shi2022/table1` at laptop scale: test accuracy during "
+    "training, mean over 5 seeds with its 95 % CI. Steps are spaced as log(1 + step).",
+    "shi2022-table1-laptop-neurons-network": "`shi2022/table1` at laptop scale: neurons of the "
+    "network, seed 1100. Each plane shows cosine similarities, by classical multidimensional "
+    "scaling; the radius is the norm of the projected unit weight vector.",
+    "shi2022-task-benchmark": "Comparison of learners on `shi2022/task`, 3 seeds. Bars: 95 % CI; "
+    "points of equal n are shifted. Open marks: fixed features.",
+}
 
 
 def figures(paper: str) -> list[str]:
@@ -177,7 +208,7 @@ def figures(paper: str) -> list[str]:
     if not found:
         return []
     rows = [
-        f"![{path.stem.replace('-', ' ')}](../figures/{path.name})\n\n*`{path.stem}`*"
+        f"![{FIGURES[path.stem].replace('`', '')}](../figures/{path.name})\n\n{FIGURES[path.stem]}"
         for path in found
     ]
     return [
@@ -221,7 +252,7 @@ def bare_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str,
     for value in block_vars["example_globals"].values():
         if (
             isinstance(value, Figure)
-            and value.canvas.manager is None
+            and getattr(value, "number", None) is None
             and not getattr(value, "_shown_in_gallery", False)
         ):
             path = next(block_vars["image_path_iterator"])
@@ -252,7 +283,7 @@ def commands() -> str:
 def numbers_of_today() -> str:
     """Return the numbers of claims, tasks and learners, for the first page."""
     kinds = (
-        ("claims", registry.claims),
+        ("runnable claims", registry.claims),
         ("tasks", registry.tasks),
         ("learners", registry.learners),
         ("kernels", registry.kernels),
@@ -279,11 +310,11 @@ def write(docs: Path) -> None:
     (docs / "interface" / "commands.md").write_text(commands(), encoding="utf-8")
     listed = "\n".join(["commands", *pages])
     head = (
-        "# Interface\n\nEverything here is one import away: `import unlazy`. The registry "
-        f"offers {numbers_of_today()}."
+        "# Commands and API\n\n`import unlazy` provides all names on these pages. Registered by "
+        f"name: {numbers_of_today()}."
     )
     (docs / "interface" / "index.md").write_text(
-        f"{head}\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8"
+        f"{head}\n\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n", encoding="utf-8"
     )
 
 

@@ -91,6 +91,7 @@ FILES = sorted(
     for path in ROOT.glob(pattern)
     if path.suffix in {".py", ".md", ".js", ".html", ".css", ".csv", ".rst"}
     and not {"_build", "__pycache__", "examples", "interface"} & {*path.parts}
+    and path.parent != ROOT / "docs" / "papers"  # generated from src, scripts and results
     and path.name not in {"CHANGELOG.md", "test_language.py", "deprecation.py"}
 )
 
@@ -99,6 +100,7 @@ def findings(path):
     """Return `(line number, term, replacement)` of each replaced term in a file."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        line = line.replace("\\n", "  ")  # a word after an escaped line break
         if KEPT.search(line):
             continue
         for pattern, instead in PATTERNS.items():
@@ -115,7 +117,7 @@ def test_replaced_terms_do_not_come_back(path):
 
 
 def test_a_replaced_term_would_be_seen(tmp_path):
-    (tmp_path / "a.md").write_text("Two examples a step are drawn anew from the law.\n")
+    (tmp_path / "a.md").write_text("Two examples a step are drawn\\nanew from the law.\n")
     assert [term for _, term, _ in findings(tmp_path / "a.md")] == [
         "law",
         "anew",

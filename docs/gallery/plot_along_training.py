@@ -30,12 +30,8 @@ learner = mean_field_sgd(
 # %%
 # Neurons first align, then grow: the two phases of glasgow2023.
 
-figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
-axes.plot(record.steps, record.measurements["test_accuracy"], label="test accuracy (%)")
-axes.plot(
-    record.steps,
-    [20 * norm for norm in record.measurements["norm"]],
-    label="mean weight norm × 20",
-)
-axes.set(xlabel="gradient step")
-axes.legend()
+figure, (above, below) = plt.subplots(2, sharex=True, figsize=(5, 4), layout="constrained")
+above.plot(record.steps, record.measurements["test_accuracy"])
+above.set(ylabel="test accuracy (%)")
+below.plot(record.steps, record.measurements["norm"])
+below.set(xlabel="gradient step", ylabel="mean weight norm")

@@ -78,7 +78,7 @@ def run(tmp_path, monkeypatch):
 
 def test_a_control_is_run_and_does_not_hold(run):
     before = run("reproduce", "mine.py:SURE", "--json", "a.json")
-    assert "not run; add --controls" in before.output
+    assert "not run (add --controls)" in before.output
     result = run("reproduce", "mine.py:SURE", "--controls", "--json", "b.json")
     (old,), (new,) = (written(name) for name in ("a.json", "b.json"))
     assert old["control"]["verdict"] == "not run" and new["control"] == {

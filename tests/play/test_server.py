@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 
@@ -15,6 +16,7 @@ from websockets.sync.client import connect
 from unlazy.cli.main import main
 from unlazy.play.presets import PRESETS
 from unlazy.play.server import application, embedded, free_port, page, served
+from unlazy.play.session import Session
 
 TOKEN = "right"
 
@@ -75,6 +77,27 @@ def test_closing_the_socket_ends_the_session(host):
         assert json.loads(get(host, f"/status?token={TOKEN}")[2])["sessions"] == 1
     while json.loads(get(host, f"/status?token={TOKEN}")[2]) != {"sessions": 0, "busy": False}:
         pass  # bounded by the time limit of the test
+
+
+def test_a_long_training_segment_does_not_delay_the_shutdown(monkeypatch, capfd):
+    released = threading.Event()
+    stop = Session.stop
+
+    def slow_stop(self, wait=True):
+        stop(self, wait=False)
+        if wait:
+            released.wait(20)
+
+    monkeypatch.setattr(Session, "stop", slow_stop)
+    try:
+        with (
+            served(application(PRESETS, TOKEN)) as address,
+            connect(f"ws://{address}/live?token={TOKEN}"),
+        ):
+            pass
+    finally:
+        released.set()
+    assert capfd.readouterr().err == "", "the server waited for the segment"
 
 
 def test_malformed_input_ends_only_its_session(host):

@@ -8,7 +8,14 @@ import pytest
 
 from unlazy.lab import registry
 from unlazy.lab.paper_files import definitions
-from unlazy.report.formulas import converts, html_text, mathml, plain, unicode_formula
+from unlazy.report.formulas import (
+    converts,
+    html_scripts,
+    html_text,
+    mathml,
+    plain,
+    unicode_formula,
+)
 
 PAPERS = ["", *dict.fromkeys(name.partition("/")[0] for name in registry.claims())]
 
@@ -80,3 +87,33 @@ def test_text_around_formulas_is_escaped_and_scripts_are_not_markup():
     for evil in (r"\text{<script>alert(1)</script>}", r"\href{javascript:alert(1)}{x}"):
         found = html_text(f"${evil}$")
         assert "<script" not in found and "href=" not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("|c_ij| − (2/3)^i", "|c<sub>ij</sub>| − (2/3)<sup>i</sup>"),
+        ("Σ_{j∈A} M_j", "Σ<sub>j∈A</sub> M<sub>j</sub>"),
+        ("(−1)^((k−r)/2)·v_r", "(−1)<sup>(k−r)/2</sup>·v<sub>r</sub>"),
+        ("n^Ω(log n), n^{1/3}", "n<sup>Ω(log n)</sup>, n<sup>1/3</sup>"),
+        ("σ̃_w², ‖w_perp‖_max", "σ̃<sub>w</sub>², ‖w<sub>perp</sub>‖<sub>max</sub>"),
+        ("mean_{c∈{1,2}} r_c", "mean<sub>c∈{1,2}</sub> r<sub>c</sub>"),
+        ("D_A^{(1)}", "D<sub>A</sub><sup>(1)</sup>"),
+    ],
+)
+def test_scripts_of_text_are_raised_and_lowered(text, html):
+    assert html_scripts(text) == html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "w_scale, one_pass, x_test_y, __init__",
+        "<code>a_i^2</code>",
+        '<a href="#a_i">text</a>',
+        "<math><mi>a_i</mi></math>",
+        '<script type="application/json">{"a_i": "x^2"}</script>',
+    ],
+)
+def test_names_code_and_markup_have_no_scripts(text):
+    assert html_scripts(text) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from html.parser import HTMLParser
@@ -94,6 +95,27 @@ def test_the_terminal_prints_the_takeaway_first_and_details_on_request(shown):
     for part in shown.details:
         assert part.title in full and (not part.items or part.items[0] not in brief)
     assert len(brief) <= len(full) and printed(shown, width=50)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_columns_that_do_not_fit_continue_below_and_no_word_is_broken(width):
+    cells = ("ntk", "80.27 ± 1.45", "82.85 ± 2.65", "84.52 ± 0.31", "w_variance 2, b_variance 0")
+    columns = ("learner", "n = 1,000", "n = 3,000", "n = 10,000", "chosen")
+    table = ViewTable(columns, (cells, cells), align="lrrrl")
+    text = printed(View("wide", tables=(table,)), width=width)
+    words = {word for cell in (*columns, *cells) for word in cell.replace(" ± ", "±").split()}
+    assert words <= set(text.split())
+    assert max(map(len, text.splitlines())) <= width
+    blocks = sum(line.startswith("learner") for line in text.splitlines())
+    assert blocks == {40: 3, 60: 2, 80: 1}[width]
+
+
+def test_the_formula_of_a_definition_has_a_line_of_its_own():
+    text = printed(View("a", items=(r"mean: Mean of $x$ over all seeds. $\frac{1}{2}$ (unit: %)",)))
+    assert [line.strip() for line in text.splitlines()[2:]] == [
+        "· mean: Mean of x over all seeds.",
+        "1/2 (unit: %)",
+    ]
 
 
 def test_html_is_well_formed_escaped_and_readable_offline(shown):
@@ -253,3 +275,20 @@ def test_an_empty_page_tells_how_to_fill_it_and_a_failing_write_leaves_the_old_o
     assert [found.name for found in tmp_path.iterdir()] == ["page.html"]
     with pytest.raises(BadInput, match="nowhere"):
         write_page([], tmp_path / "nowhere" / "page.html")
+
+
+def test_bars_at_one_x_do_not_overlap_and_all_of_them_are_drawn():
+    x, low = (100.0, 1000.0), (1.0, 2.0)
+    series = tuple(
+        ViewSeries(name, x, (3.0, 4.0), low, (9.0, 8.0), interval="bars") for name in "abc"
+    )
+    figure = draw(ViewPlot("bars", "n", "error", series, log_x=True))
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    lines = [line for line in axes.lines if line.get_label() in ("a", "b", "c")]
+    assert [tuple(line.get_xdata()) for line in lines] == [x] * 3, "the data are not changed"
+    at = [line.get_transform().transform((100.0, 3.0))[0] for line in lines]
+    assert all(b - a > 2 for a, b in itertools.pairwise(at))
+    bottom, top = axes.get_ylim()
+    left, right = axes.get_xlim()
+    assert 0 < bottom <= 1 and 9 <= top < 12 and left <= 100 and 1000 <= right

@@ -131,13 +131,17 @@ def test_sentences_state_exponents_crossings_and_targets_not_reached():
     slow, quick = hand_row("slow", (64, 256, 1024)), hand_row("quick", (128, 256 * 0.8, 512))
     never, partly = hand_row("never", (None,) * 3), hand_row("partly", (100, 200, None))
     told = hand_outcome(slow, quick, never, partly).sentences
-    assert any("slow needs about d^2.00 examples (95 % CI" in each for each in told)
+    assert any(
+        "For slow, the number of examples needed grows as d^2.00 (95 % CI" in each for each in told
+    )
     assert (
         "never at d = 16: target not reached (error 0.156 at n = 1,000); excluded from the fit."
         in told
     )
     assert any(
-        "partly needs about d^1.00" in each and "fitted at d = 8, 16" in each for each in told
+        "For partly, the number of examples needed grows as d^1.00" in each
+        and "fitted at d = 8, 16" in each
+        for each in told
     )
     assert any("quick needs fewer examples than slow above d ≈ 1" in each for each in told)
     assert never.power_law is None and not any("never needs" in each for each in told)

@@ -1,5 +1,6 @@
 """The decision of an audit on constructed results; audits of small tables and their commands."""
 
+import dataclasses
 import io
 import json
 import os
@@ -185,6 +186,13 @@ def test_other_targets_under_the_same_name_have_their_own_result(audited, copied
     assert older.methods[0].losses == mixed.methods[0].losses
     said = " ".join(view_of(older).notes)
     assert f"{2 * RUN} of {2 * RUN} records were made by other code" in said
+
+
+def test_skipped_parts_are_listed_by_reason(audited):
+    *_, outcome = audited
+    left_out = ("2 of 5 folds (time limit)", "rotation (time limit)", "gradients")
+    shown = view(dataclasses.replace(outcome, left_out=left_out))
+    assert dict(shown.lines)["Skipped"] == "2 of 5 folds, rotation (time limit); gradients"
 
 
 @pytest.mark.slow

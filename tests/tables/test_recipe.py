@@ -153,3 +153,13 @@ def test_of_many_columns_the_same_are_kept():
     assert len(kept) == problems.MAX_COLUMNS and np.array_equal(
         np.flatnonzero(model[-2].get_support()), kept
     )
+
+
+def test_long_lists_of_columns_are_wrapped():
+    rows, draw = 40, np.random.default_rng(0)
+    frame = pandas.DataFrame({f"a column {i}": draw.standard_normal(rows) for i in range(30)})
+    frame["words"] = ["a", "b"] * (rows // 2)
+    y = frame["a column 0"] > 0
+    code = code_of(table_of(frame.assign(y=y), "y"), "linear")
+    assert max(map(len, code.splitlines())) <= 88 and "'a column 29'" in code
+    assert model_of(code, frame, y).score(frame, y) > 0.7

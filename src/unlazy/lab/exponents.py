@@ -198,8 +198,8 @@ class ScalingOutcome(Shown):
                     else f", fitted at {self.field} = {_list(row.places)}"
                 )
                 sentences.append(
-                    f"{row.learner} needs about {self.field}^{row.power_law.exponent:.2f} "
-                    f"examples{interval}{over}."
+                    f"For {row.learner}, the number of examples needed grows as "
+                    f"{self.field}^{row.power_law.exponent:.2f}{interval}{over}."
                 )
         return sentences
 

@@ -31,6 +31,18 @@ def silent(sentence: str, *, passing: bool = False) -> None:
     """Ignore a message."""
 
 
+def each_once(say: Say) -> Say:
+    """Return a receiver that passes on every message once."""
+    said: set[str] = set()
+
+    def say_once(sentence: str, *, passing: bool = False) -> None:
+        if passing or sentence not in said:
+            said.add(sentence)
+            say(sentence, passing=passing)
+
+    return say_once
+
+
 class Study(Protocol[O_co]):
     """Rounds of trials that end in an outcome."""
 

@@ -160,8 +160,10 @@ class FrameBuffer:
             places = np.array([value for one in frame["places"] for value in one], float).reshape(
                 -1, 2
             )
-            near = np.mean(_nearness(places, frame["hidden"]) >= NEAR)
-            text += f" {near:.0%} of the neurons have |cosine| ≥ {NEAR:g} with a hidden direction."
+            near = 100 * np.mean(_nearness(places, frame["hidden"]) >= NEAR)
+            text += (
+                f" {near:.0f} % of the neurons have |cosine| ≥ {NEAR:g} with a hidden direction."
+            )
         if "tree" in frame:
             right = sum(status == 1 for status in frame["tree"]["status"])
             of = sum(status != 0 for status in frame["tree"]["status"])

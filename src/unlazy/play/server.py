@@ -95,7 +95,7 @@ def application(
         if not valid(request.query_params.get("token")):
             return PlainTextResponse("no token", status_code=403)
         return JSONResponse(
-            {"sessions": len(sessions), "busy": any(session.busy for session in sessions)}
+            {"sessions": len(sessions), "busy": any(session.busy for session in list(sessions))}
         )
 
     async def live(ws: WebSocket) -> None:
@@ -127,8 +127,12 @@ def application(
         finally:
             session.stop(wait=False)
             sender.cancel()
-            await asyncio.to_thread(session.stop)
-            sessions.discard(session)
+            # In a thread of its own: a long segment must not delay the shutdown of the server.
+            threading.Thread(target=finish, args=(session,), daemon=True).start()
+
+    def finish(session: Session) -> None:
+        session.stop()
+        sessions.discard(session)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

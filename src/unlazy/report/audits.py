@@ -10,7 +10,7 @@ import numpy as np
 
 from unlazy.estimators.catalog import GROUPS
 from unlazy.report.html import write_page
-from unlazy.report.labels import count
+from unlazy.report.labels import count, signed
 from unlazy.report.progress import duration
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, slug
 from unlazy.studies.audit import AuditOutcome, MethodLosses
@@ -28,11 +28,11 @@ _WORDS = (
 
 def view(outcome: AuditOutcome) -> View:
     """Return the view of an audit: the result, the methods, and diagnostics."""
-    decided = outcome.decision
+    decided, gap = outcome.decision, outcome.decision.gap
     result, gain = _result(outcome), _gain(outcome)
     next_step = ("Next", decided.changes)
     data = [("Data", " ".join(outcome.decisions))] if outcome.decisions else []
-    skipped = [("Skipped", "; ".join(outcome.left_out))] if outcome.left_out else []
+    skipped = [("Skipped", _skipped(outcome.left_out))] if outcome.left_out else []
     learned = decided.decision != "nothing to learn"
     return View(
         title=outcome.table,
@@ -44,7 +44,7 @@ def view(outcome: AuditOutcome) -> View:
         plots=(_methods_plot(outcome),),
         parts=(
             *(_part(finding) for finding in outcome.findings),
-            *([View("Code", code=decided.code)] if learned else []),
+            *([View("Code of the selected model", code=decided.code)] if learned else []),
         ),
         details=(View("How to read this", lines=(("Features", _WORDS), ("Protocol", _PROTOCOL))),),
         kind="Audits",
@@ -52,7 +52,7 @@ def view(outcome: AuditOutcome) -> View:
             "table": outcome.table,
             "size": f"{outcome.rows:,} × {outcome.columns}",
             "result": result,
-            "gain": f"{decided.gap.mean:+.1f} ({decided.gap.low:+.1f} to {decided.gap.high:+.1f})",
+            "gain": f"{signed(gap.mean)} ({signed(gap.low)} to {signed(gap.high)})",
         },
         name=f"{slug(outcome.table)}-audit",
     )
@@ -60,9 +60,20 @@ def view(outcome: AuditOutcome) -> View:
 
 _PROTOCOL = (
     "Nested cross-validation: everything is tuned and fitted within the training rows of a fold. "
-    "In each fold, the best method of a group on these rows represents the group; so the loss of a "
-    "group may differ from that of its best method in the table."
+    "In each fold, the method of a group with the smallest cross-validated loss on these rows "
+    "represents the group; so the loss of a group may differ from those of its methods."
 )
+
+
+def _skipped(left_out: Sequence[str]) -> str:
+    """Return the parts that were skipped, by reason: the texts have the form `part (reason)`."""
+    reasons: dict[str, list[str]] = {}
+    for text in left_out:
+        part, _, reason = text.removesuffix(")").rpartition(" (")
+        reasons.setdefault(reason if part else "", []).append(part or text)
+    return "; ".join(
+        ", ".join(parts) + (f" ({reason})" if reason else "") for reason, parts in reasons.items()
+    )
 
 
 def _constant(outcome: AuditOutcome) -> float:
@@ -89,13 +100,14 @@ def _gain(outcome: AuditOutcome) -> str:
     decided, gap = outcome.decision, outcome.decision.gap
     loss = _loss_name(outcome).removesuffix(" (%)")
     text = (
-        f"Learned features (best: {decided.learned}) {outcome.selected['learned']:.1f} %, fixed "
-        f"features (best: {decided.fixed}) {outcome.selected['fixed']:.1f} % {loss}: gain "
-        f"{gap.mean:+.1f} points, 95 % CI {gap.low:+.1f} to {gap.high:+.1f}."
+        f"Learned features {outcome.selected['learned']:.1f} %, fixed features "
+        f"{outcome.selected['fixed']:.1f} % {loss}: gain {signed(gap.mean)} points, 95 % CI "
+        f"{signed(gap.low)} to {signed(gap.high)}. In each fold, the method of a group is selected "
+        f"on the training rows: most often {decided.learned} and {decided.fixed}."
     )
     if decided.plain is not None:
         better = ", better than both: prefer them to predict" * decided.trees_better
-        text += f" Trees (best: {decided.plain}): {outcome.selected['tree']:.1f} %{better}."
+        text += f" Trees (most often {decided.plain}): {outcome.selected['tree']:.1f} %{better}."
     return text
 
 
@@ -123,7 +135,7 @@ def methods(outcome: AuditOutcome) -> ViewTable:
     return ViewTable(
         ("method", "features", _loss_name(outcome), "SD over folds", "seconds"),
         tuple(ordered),
-        "Held-out rows",
+        "Losses on held-out rows",
         align="llrrr",
         brief=tuple(brief),
     )

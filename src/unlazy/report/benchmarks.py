@@ -51,7 +51,7 @@ def view(outcome: BenchmarkResult) -> View:
 def standings(outcome: BenchmarkResult) -> ViewTable:
     """Return one row per learner, the best at the largest n first.
 
-    Columns: features, metric at each n, configuration selected at the largest n, and times.
+    Columns: features, metric at each n, times and the selected configuration at the largest n.
     """
     last = outcome.sizes[-1]
     groups = {learner: group_of(learner) for learner in outcome.learners}
@@ -64,10 +64,10 @@ def standings(outcome: BenchmarkResult) -> ViewTable:
                 learner,
                 *([groups[learner] or "–"] if told else []),
                 *(spread(outcome.mean(learner, n), outcome.metric.name) for n in outcome.sizes),
-                chosen(results),
                 str(results[0].tried),
                 _seconds([result.tuning_seconds for result in results]),
                 _seconds([result.seconds for result in results]),
+                chosen(results),
             )
         )
     sizes = [f"n = {n:,}" for n in outcome.sizes]
@@ -75,11 +75,12 @@ def standings(outcome: BenchmarkResult) -> ViewTable:
     over = f"mean over {len(outcome.seeds)} seeds {CI}" if many else "1 seed"
     features = ["features"] if told else []
     return ViewTable(
-        ("learner", *features, *sizes, "chosen", "tried", "tuning (s)", "fit (s)"),
+        ("learner", *features, *sizes, "tried", "tuning (s)", "fit (s)", "chosen"),
         tuple(rows),
-        f"{outcome.metric.label.capitalize()}, {over}; column 'chosen': "
-        f"configuration selected at n = {last:,}; times per seed",
-        align="l" * (1 + told) + "r" * len(sizes) + "lrrr",
+        f"{outcome.metric.label.capitalize()}, {over}. Last columns at n = {last:,}: "
+        "configurations tried, seconds per seed, and the chosen configuration with its range over "
+        "seeds",
+        align="l" * (1 + told) + "r" * len(sizes) + "rrrl",
     )
 
 

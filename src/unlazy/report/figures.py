@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation, Transform
 
 from unlazy.core.errors import unknown
 from unlazy.report.charts import step_ticks
@@ -133,8 +134,14 @@ def _draw(axes: Axes, plot: ViewPlot, series: ViewSeries, look: Look) -> None:
         axes.fill_between(x, low, high, color=look.color, alpha=0.18, linewidth=0)
     elif len(low):
         ends = np.clip([y - low, high - y], 0, None)
+        style["transform"] = _shifted(axes, plot, series)
         axes.errorbar(x, y, yerr=ends, linestyle="", capsize=2.5, elinewidth=1, **style)
-    axes.plot(x, y, label=series.name, clip_on=not plot.steps, **_line(series, look))
+    options = _line(series, look)
+    if _has_bars(plot, series):
+        options["transform"] = _shifted(axes, plot, series)
+        axes.update_datalim(np.column_stack([np.tile(x, 2), [*low, *high]]))
+        axes.autoscale()
+    axes.plot(x, y, label=series.name, clip_on=not plot.steps, **options)
     if series.text and not plot.facets:
         for at, height, text in zip(x, y, series.text, strict=True):
             box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
@@ -149,6 +156,22 @@ def _draw(axes: Axes, plot: ViewPlot, series: ViewSeries, look: Look) -> None:
                 zorder=5,
                 bbox=box | {"alpha": 0.8} if plot.bare else None,
             )
+
+
+def _has_bars(plot: ViewPlot, series: ViewSeries) -> bool:
+    """Return whether the intervals of a series are drawn as vertical bars."""
+    return bool(series.low) and series.interval == "bars" and not plot.categories
+
+
+def _shifted(axes: Axes, plot: ViewPlot, series: ViewSeries) -> Transform:
+    """Return a transform that moves a series by a few points, so that bars at one x do not overlap;
+    its data stay the same.
+    """
+    others = [each for each in plot.everything if _has_bars(plot, each)]
+    place = next(i for i, each in enumerate(others) if each is series)
+    points = (place - (len(others) - 1) / 2) * min(3.0, 20 / len(others))
+    shift: Transform = ScaledTranslation(points / 72, 0, axes.figure.dpi_scale_trans)
+    return axes.transData + shift
 
 
 def _line(series: ViewSeries, look: Look) -> dict[str, Any]:
@@ -228,7 +251,7 @@ def _legend(
             handles[series.name] = Line2D([], [], label=series.name, **options)
     if plot.facets and any(series.low for series in plot.series):
         gray: dict[str, Any] = {"color": "#606060", "alpha": 0.3, "linewidth": 8}
-        handles["interval"] = Line2D([], [], label="interval", **gray)
+        handles["interval"] = Line2D([], [], label="95 % CI", **gray)
     return list(handles.values()) if len(handles) > 1 or plot.facets else []
 
 

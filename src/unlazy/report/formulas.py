@@ -42,6 +42,24 @@ _ATOM = re.compile(
 )
 _ACCENTS = {"~": "\u0303", "^": "\u0302", "\u02c6": "\u0302", "\u02dc": "\u0303"}
 _ACCENTS |= {"―": "\u0304", "¯": "\u0304", "→": "\u20d7", "˙": "\u0307"}
+#: Elements whose text is not changed, and tags.
+_MARKUP = re.compile(
+    r"(<script\b.*?</script>|<style\b.*?</style>|<math\b.*?</math>|<code\b.*?</code>"
+    r"|<pre\b.*?</pre>|<[^>]*>)",
+    re.DOTALL,
+)
+_LETTER = "A-Za-z\u0370-\u03ff"
+_GROUP = r"\{(?:[^{}]|\{[^{}]*\})*\}"
+#: A subscript in braces, or a short one of a symbol or bracket; words such as w_scale are names.
+_SUB = re.compile(
+    rf"(?<=\S)_({_GROUP})|(?:(?<=(?<![A-Za-z_])[A-Za-z])|(?<=[\u0300-\u03ff)\]}}|‖])"
+    rf"|(?<=\bmax)|(?<=\bmin)|(?<=\bmed)|(?<=\bacc))_([{_LETTER}0-9]{{1,4}}|[∞⟂])(?![A-Za-z0-9_])"
+)
+#: A superscript: in brackets, a number, a short name, or an order of growth such as Ω(log n).
+_SUP = re.compile(
+    rf"(?<=[^\s^])\^(?:({_GROUP}|\((?:[^()]|\([^()]*\))*\))"
+    rf"|([ΩΘOo]\([^()]*\)|[−-]?(?:\d+(?:\.\d+)?|[{_LETTER}]{{1,3}})|[*⊤])(?![A-Za-z0-9]))"
+)
 _SUBSCRIPTS = str.maketrans("0123456789+-−", "₀₁₂₃₄₅₆₇₈₉₊₋₋")
 _SUPERSCRIPTS = str.maketrans("0123456789+-−()t", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ᵗ")
 
@@ -54,6 +72,25 @@ def html_text(text: str) -> str:
 def plain(text: str) -> str:
     """Return a text with formulas in Unicode."""
     return _replaced(text, unicode_formula, str)
+
+
+def html_scripts(html: str) -> str:
+    """Return HTML with the scripts of its text raised and lowered: c_ij, Σ_{j∈A}, 2^(k/2).
+
+    Code, formulas and tags are left as they are.
+    """
+    pieces = _MARKUP.split(html)  # text, markup, text, …
+    return "".join(p if i % 2 else _raised(_lowered(p)) for i, p in enumerate(pieces))
+
+
+def _lowered(text: str) -> str:
+    return _SUB.sub(
+        lambda found: f"<sub>{_lowered((found[1] or '')[1:-1]) or found[2]}</sub>", text
+    )
+
+
+def _raised(text: str) -> str:
+    return _SUP.sub(lambda found: f"<sup>{(found[1] or '')[1:-1] or found[2]}</sup>", text)
 
 
 def _replaced(text: str, formula: Callable[[str], str], other: Callable[[str], str]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import unlazy
 from unlazy.report.charts import chart
 from unlazy.report.files import replacing
-from unlazy.report.formulas import html_text
+from unlazy.report.formulas import html_scripts, html_text
 from unlazy.report.labels import MARKS, PASSES
 from unlazy.report.view import View, ViewImage, ViewPlot, ViewTable, distinct, overview
 
@@ -252,7 +252,10 @@ def page(views: Sequence[View]) -> str:
         )
     for view in views:
         section = f'<section id="{view.slug}" aria-labelledby="{view.slug}-title">'
-        body.append(f"{section}{view_html(view, level=1 if alone else 2)}</section>")
+        text = view_html(view, level=1 if alone else 2)
+        # Statements and labels of papers are written with scripts; names of users are not.
+        text = html_scripts(text) if view.kind == "Claims" else text
+        body.append(f"{section}{text}</section>")
     body.append(_footer(views))
     return document(f"unlazy: {views[0].heading or views[0].title if alone else 'results'}", body)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -52,21 +53,42 @@ def claim_json(rows: Iterable[Row], verdicts: Mapping[str, Verdict]) -> list[dic
 
 
 def claim_lines(rows: Sequence[Row], verdicts: Mapping[str, Verdict], width: int) -> Iterator[str]:
-    """Yield one line per claim, cut to a width: last verdict, name, kind, place, statement."""
+    """Yield one line per claim, cut to a width: last verdict, name, kind, place, title."""
     if not rows:
         yield "No claim matches."
     for paper, group in itertools.groupby(rows, key=lambda row: row.id.partition("/")[0]):
-        claims = list(group)
+        claims, titles = list(group), _titles(paper)
         yield f"{paper} ({count(len(claims), 'claim')}, named {paper}/...)"
         name_width = max(len(row.id) for row in claims) - len(paper) - 1
         for row in claims:
             verdict = verdicts.get(row.id)
             mark = MARKS[verdict.outcome if verdict else "not run"]
             name = row.id.partition("/")[2]
-            text = f"{row.where}: {plain(row.statement)}"
+            where, title = _SECTION.sub("", row.where), titles.get(row.id)
+            text = f"{title} ({where})" if title else f"{where}: {plain(row.statement)}"
             yield _cut(
                 f"  {_SHORT.get(mark, mark):13} {name:{name_width}}  {row.kind:7}  {text}", width
             )
+
+
+#: The section in which a numbered statement is found.
+_SECTION = re.compile(r" \((Section|Appendi)[^()]*(\([^()]*\)[^()]*)*\)")
+
+
+def _titles(paper: str) -> dict[str, str]:
+    """Return the titles of a paper's statements by the claim that tests them first.
+
+    A claim of several statements has the title of the one that it is named after, or of the first.
+    """
+    found: dict[str, str] = {}
+    for entry in index([paper]):
+        named = re.sub(r"\W", "", entry.statement.statement.lower())
+        for row in entry.rows:
+            if row.id == f"{paper}/{named}":
+                found[row.id] = entry.statement.title
+        if entry.rows:
+            found.setdefault(entry.rows[0].id, entry.statement.title)
+    return found
 
 
 #: Marks that do not fit a column.

@@ -119,7 +119,7 @@ def _measure(claim: Claim, quantity: Quantity) -> str:
 def bounds_of(check: Check) -> str:
     """Return the accepted values of a check; a tolerance stays visible: ≥ 1 − 1e-12, 1 ± 1e-9."""
     low, high = check.lower, check.upper
-    often = "" if check.share is None else f" in > {check.share:.0%} of seeds"
+    often = "" if check.share is None else f" in > {100 * check.share:g} % of seeds"
     if math.isinf(high):
         return f"{'> 0' if 0 < low < 1e-100 else f'≥ {_bound(low)}'}{often}"
     if math.isinf(low):
@@ -152,6 +152,11 @@ def number(value: float, measure: str = "") -> str:
     digits = _DIGITS.get(measure, ".2f" if "accuracy" in measure else ".4g")
     text = f"{value:{digits}}"
     return text.removeprefix("-") if not float(text) else text
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign and one decimal."""
+    return f"{value:+.1f}".replace("-", "−")
 
 
 def spread(estimate: Estimate, measure: str = "") -> str:

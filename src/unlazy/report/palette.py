@@ -53,7 +53,7 @@ KINDS = {
     "guide": Look("#B8B8B8", _NO_MARKER, width=0.8),
     "fit": Look(marker=_NO_MARKER, width=1.4),
     "sample": Look(size=3.0, opacity=0.4),
-    "missed": Look(size=6.0, edge="open"),
+    "missed": Look(marker=("x", "x-thin-open"), size=7.0),
     "fixed": Look(COLORS[0], MARKERS[0], size=6.0),
     "learned": Look(COLORS[1], MARKERS[1], size=6.0),
     "tree": Look(COLORS[2], MARKERS[2], size=6.0),
@@ -100,7 +100,7 @@ def looks(series: Sequence[ViewSeries]) -> list[Look]:
                 color=look.color or colors[place % len(colors)],
                 marker=MARKERS[place % len(MARKERS)] if look.marker is None else look.marker,
                 size=each.size or look.size,
-                edge="open" if each.features == "fixed" and not look.edge else look.edge,
+                edge="open" if each.features == "fixed" and look.marker is None else look.edge,
             )
         )
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow, not_reached
 from unlazy.report.features import group_of, told_apart
@@ -25,9 +25,8 @@ def view(outcome: ScalingOutcome) -> View:
         title=f"{outcome.task}: examples needed as {outcome.field} grows",
         heading=f"Examples needed as {outcome.field} grows: {task_name(outcome.task)}",
         takeaway=first,
-        context=f"{_error(outcome)} of {outcome.target:g}, {count(len(outcome.seeds), 'seed')}, at "
-        f"most {outcome.max_n:,} examples; ≤ {outcome.budget} configurations per learner and n in "
-        "a search, a single pass over fresh examples is not tuned",
+        context=f"target: {_error(outcome)} of {outcome.target:g} · "
+        f"{count(len(outcome.seeds), 'seed')} · n ≤ {outcome.max_n:,} · {_tuning(outcome)}",
         lines=tuple(("", sentence) for sentence in others),
         tables=(table(outcome),),
         plots=tuple(plots(outcome)),
@@ -48,7 +47,7 @@ def table(outcome: ScalingOutcome) -> ViewTable:
     """Return one row per learner: exponent, with and without a log factor, and the examples needed
     at each grid point.
     """
-    columns = ["learner", "exponent [95 %]", f"with log {outcome.field} [95 %]"]
+    columns = ["learner", "exponent [95 % CI]", f"with log {outcome.field} [95 % CI]"]
     columns += [f"{outcome.field} = {cell.place:g}" for cell in outcome.rows[0].cells]
     rows = []
     for row in outcome.rows:
@@ -71,6 +70,8 @@ def table(outcome: ScalingOutcome) -> ViewTable:
         tuple(columns),
         tuple(rows),
         title + count(len(outcome.seeds), "seed"),
+        f"Exponent: α of the fit n ∝ {outcome.field}^α; with log {outcome.field}: α of the fit n ∝ "
+        f"{outcome.field}^α·log {outcome.field}",
         align="l" + "r" * (len(columns) - 1),
     )
 
@@ -84,6 +85,14 @@ def _cell(cell: SampleComplexity) -> str:
 
 def _span(interval: tuple[float, float]) -> str:
     return f" [{interval[0]:.2f}, {interval[1]:.2f}]" if math.isfinite(interval[0]) else ""
+
+
+def _tuning(outcome: ScalingOutcome) -> str:
+    """Return how learners are tuned."""
+    kinds = {row.how for row in outcome.rows}
+    tuned = f"≤ {outcome.budget} configurations per learner and n"
+    once = "one-pass learners are not tuned"
+    return tuned if "one pass" not in kinds else f"{tuned}; {once}" if len(kinds) > 1 else once
 
 
 def _error(outcome: ScalingOutcome) -> str:
@@ -103,10 +112,19 @@ def plots(outcome: ScalingOutcome) -> Iterator[ViewPlot]:
             log_x=True,
             log_y=True,
             ticks=tuple(float(cell.place) for cell in outcome.rows[0].cells),
-            caption="Large marks: geometric means; small marks: seeds; lines: fitted power laws; "
-            "dashed: predicted; open marks: target not reached with that many examples.",
+            caption="; ".join(_legend(series)),
             name="scaling",
         )
+
+
+def _legend(series: Sequence[ViewSeries]) -> Iterator[str]:
+    """Yield what the marks and lines of a plot mean."""
+    kinds = {each.kind for each in series}
+    yield "Large marks: geometric means; small marks: seeds; solid lines: fitted power laws"
+    if "theory" in kinds:
+        yield "dashed lines: predicted"
+    if "missed" in kinds:
+        yield "crosses: target not reached with that many examples"
 
 
 def _series(row: ScalingRow) -> Iterator[ViewSeries]:

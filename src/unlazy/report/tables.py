@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 
 from unlazy.lab.claims import NotRun
 from unlazy.lab.judging import Verdict
@@ -17,7 +16,7 @@ from unlazy.report.view import ViewTable, overview
 Rows = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
-def terminal(table: Rows, title: str = "") -> Table:
+def terminal(table: Rows, title: str = "") -> RenderableType:
     """Return columns and rows as a table for the terminal."""
     columns, rows = table
     return drawn(ViewTable(tuple(columns), tuple(map(tuple, rows)), title))

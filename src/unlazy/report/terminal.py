@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +21,12 @@ from unlazy.report.view import View, ViewTable, view_of
 #: The ends of an interval, and the space before it.
 _ENDS = re.compile(r"\[(\S+), (\S+)\]")
 _INTERVAL = re.compile(r" \[(?=[-\d])")
+#: The spaces at which the name of a column is folded: "n = 100" stays whole.
+_HEADS = re.compile(r"(?<!=) (?!=)")
+#: A formula at the end of a definition, with its unit: it gets a line of its own.
+_FORMULA = re.compile(r" (?=\$[^$]+\$( \(unit: [^()]*\))?$)")
+#: Maximum width of cells that are never folded, and of a column of sentences at its narrowest.
+_NAME, _SENTENCE = 24, 20
 
 
 class _Limits(NamedTuple):
@@ -81,7 +86,10 @@ def _body(view: View, width: int, details: bool, limits: _Limits) -> Iterator[Re
     if view.lines:
         yield _labeled(view.lines, width, limits)
     for item in view.items:
-        yield Padding(_text(f"· {escape(plain(item))}"), (0, 0, 0, 2))
+        text = plain(_FORMULA.sub("\n", item))
+        bullet = Table.grid(padding=(0, 1, 0, 0))
+        bullet.add_row("  ·", escape(text))
+        yield bullet
     for each in view.tables:
         yield table(each, details=details, limit=limits.rows)
         if each.caption:
@@ -122,7 +130,7 @@ def _labeled(lines: tuple[tuple[str, str], ...], width: int, limits: _Limits) ->
     return grid
 
 
-def table(view: ViewTable, *, details: bool = True, limit: int = sys.maxsize) -> Table:
+def table(view: ViewTable, *, details: bool = True, limit: int = sys.maxsize) -> RenderableType:
     """Return the table for the terminal; without details, its short form of at most `limit`
     rows.
     """
@@ -130,32 +138,81 @@ def table(view: ViewTable, *, details: bool = True, limit: int = sys.maxsize) ->
     chosen = sorted(short[:limit])
     rows = [[_compact(plain(cell)) for cell in view.rows[index]] for index in chosen]
     hidden = len(view.rows) - len(rows)
-    drawn = Table(
-        title=escape(view.title) if view.title else None,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-        caption=f"… {hidden} more: -v" if hidden else None,
-        caption_justify="left",
-    )
-    for index, name in enumerate(view.columns):
-        # Numbers and names stay whole on a narrow screen; sentences may be folded, and so may
-        # intervals, after their mean.
+    return _Fitted(view, rows, f"… {hidden} more: -v" if hidden else None)
+
+
+class _Fitted(NamedTuple):
+    """Table whose columns continue below if they do not fit, after the first column again."""
+
+    view: ViewTable
+    rows: Sequence[Sequence[str]]
+    caption: str | None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        columns = [_Column.of(self.view, i, self.rows) for i in range(len(self.view.columns))]
+        blocks = _blocks(columns, options.max_width)
+        for place, block in enumerate(blocks):
+            part = Table(
+                title=escape(self.view.title) if self.view.title and not place else None,
+                title_justify="left",
+                title_style="bold",
+                header_style="bold",
+                box=box.SIMPLE_HEAD,
+                show_edge=False,
+                pad_edge=False,
+                padding=(0, 1, 0, 0),
+                caption=self.caption if place == len(blocks) - 1 else None,
+                caption_justify="left",
+            )
+            for column in block:
+                part.add_column(
+                    escape(column.name), overflow="fold", width=column.width, justify=column.side
+                )
+            for row in self.rows:
+                part.add_row(*(_colored(row[column.place]) for column in block))
+            yield part
+
+
+class _Column(NamedTuple):
+    """Column of a table; without a fixed `width` it may be folded down to `minimum`."""
+
+    place: int
+    name: str
+    width: int | None
+    minimum: int
+    side: Literal["left", "right"]
+
+    @classmethod
+    def of(cls, view: ViewTable, index: int, rows: Sequence[Sequence[str]]) -> _Column:
+        """Build from a column of cells.
+
+        Numbers and names stay whole on a narrow screen; sentences may be folded, and so may
+        intervals, after their mean.
+        """
+        name = view.columns[index]
+        heads = _HEADS.split(name)
         parts = [part for row in rows for part in _INTERVAL.sub("\n[", row[index]).split("\n")]
-        longest = max(map(len, [*name.split(), *parts]), default=0)
-        drawn.add_column(
-            escape(name),
-            overflow="fold",
-            width=longest if longest <= 24 and len(parts) == len(rows) else None,
-            justify="right" if view.side(index) == "r" else "left",
+        longest = max(map(len, [*heads, *parts]), default=0)
+        fixed = longest <= _NAME and len(parts) == len(rows)
+        words = [*heads, *(word for part in parts for word in part.split())]
+        word = max(map(len, words), default=0)
+        return cls(
+            index,
+            name,
+            longest if fixed else None,
+            longest if fixed else max(word, min(longest, _SENTENCE)),
+            "right" if view.side(index) == "r" else "left",
         )
-    for row in rows:
-        drawn.add_row(*(_colored(cell) for cell in row))
-    return drawn
+
+
+def _blocks(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
+    """Return columns that fit next to each other, the first one at the start of each block."""
+    blocks = [list(columns[:1])]
+    for column in columns[1:]:
+        if sum(each.minimum + 2 for each in [*blocks[-1], column]) - 2 > width and blocks[-1][1:]:
+            blocks.append([columns[0]])
+        blocks[-1].append(column)
+    return blocks
 
 
 def _compact(cell: str) -> str:

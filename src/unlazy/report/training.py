@@ -178,8 +178,8 @@ def learning_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
         facets=True,
         # Wide intervals are cut, so that differences of means stay visible.
         limits=(max(-2.0, low - 8), min(103.0, high + 8)) if percent else (0.0, 1.08 * high or 1.0),
-        caption="Mean over seeds with its 95 % CI. Steps are spaced as log(1 + step). Click on a "
-        "name to hide or show it.",
+        caption="Mean over seeds. Click on a name to hide or show it, on 'intervals' to show the "
+        "95 % CIs. Steps are spaced as log(1 + step).",
         name="accuracy" if metric is ACCURACY else slug(metric.name),
     )
 

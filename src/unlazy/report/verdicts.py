@@ -148,12 +148,12 @@ def _control(verdict: Verdict) -> str:
     control = verdict.control
     assert control is not None
     if control.outcome == "not run":
-        return f"{control.what}: not run; add --controls"
+        return f"not run (add --controls): {control.what}"
     claim = verdict.claim
     names = {str(c): f"{quantity_label(claim, c.quantity)} {bounds_of(c)}" for c in claim.checks}
     held = "; ".join(names.get(check, check) for check in control.held)
     same = f". These checks hold there too: {held}" if held else ""
-    return f"{control.what}: {control_word(control.outcome)}{same}"
+    return f"{control_word(control.outcome)}: {control.what}{same}"
 
 
 def control_mark(verdict: Verdict) -> str:

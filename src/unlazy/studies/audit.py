@@ -308,13 +308,13 @@ def benchmark_seconds(rows: int, folds: int = FOLDS) -> float:
 
 
 def plan(problem: Problem) -> str:
-    """Return a sentence with the estimated time on two free cores and the memory."""
+    """Return the estimated time on two free cores and the memory, as text."""
     rows = len(problem)
     memory = 3 * 8 * min(rows, EXACT_POINTS) ** 2 / 1e9
     repeats = REPEATS if rows < REPEATED_ROWS else 1
     about = benchmark_seconds(rows, FOLDS * repeats) / COMPARISON_FRACTION
     length = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
-    return f"Estimated {length} on two free cores, at most {memory + 1:.1f} GB."
+    return f"estimated {length} on two free cores, at most {memory + 1:.1f} GB"
 
 
 def fitting(problem: Problem, seconds: float | None) -> Problem:

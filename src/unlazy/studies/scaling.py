@@ -27,7 +27,7 @@ from unlazy.lab.power_laws import first_stable_crossing, last_crossing
 from unlazy.lab.provenance import made_by
 from unlazy.lab.registry import value_of
 from unlazy.lab.store import Run, Store
-from unlazy.lab.study import Rounds, Say, parallel, silent
+from unlazy.lab.study import Rounds, Say, each_once, parallel, silent
 from unlazy.lab.trials import Record, Runnable, Trial, now
 from unlazy.learners.base import Learner
 from unlazy.learners.gradient import GradientDescent
@@ -140,7 +140,7 @@ class Scaling:
         """Return the family at a value of the varied parameter."""
         return dataclasses.replace(self.family, **{self.field: place})
 
-    def ceiling(self, place: float) -> int:
+    def max_examples(self, place: float) -> int:
         """Return the largest number of examples at a value."""
         return min(self.max_n, self.at(place).most_examples or self.max_n)
 
@@ -154,7 +154,7 @@ class Scaling:
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[ScalingOutcome]:
         """Run all learners in parallel, round by round."""
-        study, note = self, ""
+        study, note, say = self, "", each_once(say)  # the first value may be measured twice
         used: dict[str, list[Pair]] = {name: [] for name in self.learners}
         if self.target is None:
             start = dataclasses.replace(self, places=self.places[:1])
@@ -210,7 +210,7 @@ class Scaling:
 
     def pass_at(self, name: str, place: float) -> list[Trial]:
         """Return the trials of a learner on fresh examples: one pass per seed, recorded often."""
-        n = self.ceiling(place)
+        n = self.max_examples(place)
         learner = self.learners[name].suited(self.at(place))
         if not isinstance(learner, GradientDescent):
             raise TypeError(f"{name} does not train on fresh examples")
@@ -303,7 +303,7 @@ def _searched(
     start = FIRST_N
     for place in study.places:
         errors: dict[int, np.ndarray] = {}
-        search = sizes_to_try(start, study.ceiling(place), study.goal)
+        search = sizes_to_try(start, study.max_examples(place), study.goal)
         n = next(search)
         while True:
             results, pairs = yield from study.benchmark(name, place, n).results()

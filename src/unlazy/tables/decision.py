@@ -142,8 +142,8 @@ def _paragraph(
         f"({constant:.1f} % {loss}).",
     }[decision]
     groups = (
-        f"Learned features (best: {names[1]}): {learned:.1f} %; fixed features (best: {names[0]}): "
-        f"{fixed:.1f} %; constant: {constant:.1f} % {loss}"
+        f"Learned features (most often {names[1]}): {learned:.1f} %; fixed features (most often "
+        f"{names[0]}): {fixed:.1f} %; constant: {constant:.1f} % {loss}"
         f"{'' if decision == 'learn features' else f' ({interval})'}."
     )
     parts = f"{folds} of {FOLDS}" if folds < FOLDS else str(folds)
@@ -152,10 +152,11 @@ def _paragraph(
     return " ".join([result, groups, *trees, size])
 
 
-def _trees(standings: CVResults, decision: Decision, best: str, better: bool) -> str:
+def _trees(standings: CVResults, decision: Decision, name: str, better: bool) -> str:
     """Return a sentence on the tree ensembles, which do not enter the decision."""
     trees = standings.selected("tree")
-    said = f"Tree ensembles (best: {best}): {np.mean([fold.loss for fold in trees]):.1f} %"
+    loss = np.mean([fold.loss for fold in trees])
+    said = f"Tree ensembles (most often {name}): {loss:.1f} %"
     if decision == "nothing to learn":
         beat = standings.gap(standings.constant(), trees, SIGNAL_LEVEL).low > 0
         return f"{said}, {'better than' if beat else 'not significantly better than'} the constant."

@@ -4,6 +4,8 @@ that was selected most often.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from unlazy.estimators.catalog import AUDIT
@@ -73,13 +75,13 @@ def _columns_code(problem: Problem, imports: dict[str, list[str]]) -> tuple[str,
             if problem.dates and problem.dates[column]
         }
         before += _NUMBERS.format(
-            selectors=[selectors[place] for place in problem.numeric],
+            selectors=_listed([selectors[place] for place in problem.numeric]),
             dates=f', kw_args={{"dates": {formats}}}' if formats else "",
         )
         parts.append("(numeric, numbers)")
         readers.append("as_numbers")
     if problem.words:
-        before += _WORDS.format(selectors=[selectors[place] for place in problem.words])
+        before += _WORDS.format(selectors=_listed([selectors[place] for place in problem.words]))
         parts.append("(coded, words)")
         readers.append("as_words")
         imports["sklearn.preprocessing"].insert(1, "OneHotEncoder")
@@ -89,3 +91,15 @@ def _columns_code(problem: Problem, imports: dict[str, list[str]]) -> tuple[str,
         "unlazy.tasks.tables.columns": readers,
     }
     return before + "\n", f"make_column_transformer({', '.join(parts)})"
+
+
+def _listed(values: Sequence[str | int]) -> str:
+    """Return the code of a list, in lines of at most 88 columns."""
+    lines = [""]
+    for text in map(repr, values):
+        if lines[-1] and len(lines[-1]) + len(text) > 82:
+            lines.append("")
+        lines[-1] += f"{text}, "
+    if len(lines) == 1:
+        return f"[{lines[0][:-2]}]"
+    return "[\n" + "".join(f"    {line.rstrip()}\n" for line in lines) + "]"

@@ -230,7 +230,7 @@ LEMMA7 = Claim(
 
 
 def lemma8_10(scale: Scale, *, swapped: bool = False) -> dict[str, StudyArm]:
-    """Return features and separators for ψ_r without and with the ceiling at 6, over k."""
+    """Return features and separators for ψ_r, not truncated and truncated at 6, over k."""
     counts = (3, 5) if scale == "smoke" else tuple(range(3, 32, 2))
     return {
         "ψ without ceiling": ReadoutFeatures(counts, swapped=swapped, precision=64),
@@ -292,7 +292,7 @@ LEMMA10 = Claim(
             y="minimum margin",
             series=(
                 PlotLine("ψ without ceiling", "margin", "corrected coefficients"),
-                PlotLine("ψ with ceiling", "margin", "ψ with ceiling at 6, own coefficients"),
+                PlotLine("ψ with ceiling", "margin", "ψ truncated at 6, own coefficients"),
                 PlotLine("ψ without ceiling", "printed_margin", "printed coefficients"),
             ),
         ),

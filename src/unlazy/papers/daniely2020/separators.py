@@ -23,8 +23,8 @@ class ReadoutFeatures(ExactComputation):
     `wanted`: minimum over r and α in [1/4, 1] of the probability over u that a feature is within ε
     = 1/(10k) of ψ_r, divided by ε/(8k²). `error`: maximum distance at the ends of the interval of
     u, divided by ε. `printed_margin`, `margin`: minimum over z of y·Σ_r c_r ψ_r(z) with the printed
-    coefficients, and with those of `separator`. `ceiling`: ψ_r is at most 6 like the activation,
-    and the coefficients are those of `ceiling_separator`. `swapped` (negative control):
+    coefficients, and with those of `separator`. `ceiling`: ψ_r is truncated at 6 like the
+    activation, and the coefficients are those of `ceiling_separator`. `swapped` (negative control):
     coefficients of the other kind.
     """
 

@@ -1,13 +1,13 @@
-"""Explicit network that labels every input of a dictionary task: one hat of three neurons per
-number of relevant patterns present.
+"""Explicit network that labels every input of a dictionary task: one triangular bump, made of three
+neurons, per number of relevant patterns present.
 
     g(x) = Σ_{p ∈ P} δ_p(⟨w, x⟩) − Σ_{p ∉ P, 0 ≤ p ≤ k} δ_p(⟨w, x⟩),   w = σ̃ Σ_{j∈A} M_j
 
-δ_p is a hat function at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other count. Scaled down,
-it lies in the linear part of the truncated ReLU. Hats are centered at the count, or shifted by ¼,
-such that no bias is near zero. In the simple setting each hat equals 1 at its count, and g(x) = y
-exactly. In the general setting ⟨w, x⟩ deviates by up to 1/8, and hats twice as high still give
-y·g(x) ≥ 1.
+δ_p is a triangular bump (hat function) at p − μ, with μ = Σ_{j∈A} E φ̃_j, and zero at every other
+count. Scaled down, it lies in the linear part of the truncated ReLU. Bumps are centered at the
+count, or shifted by ¼, such that no bias is near zero. In the simple setting each bump equals 1 at
+its count, and g(x) = y exactly. In the general setting ⟨w, x⟩ deviates by up to 1/8, and bumps
+twice as high still give y·g(x) ≥ 1.
 
 Reference: shi2022, Lemmas 5, 7, 8 and 35.
 """
@@ -26,7 +26,7 @@ from unlazy.tasks.dictionary.patterns import HiddenPatterns
 def explicit_network(task: HiddenPatterns, *, stretch: float = 1.0) -> TwoLayer:
     """Return 3(k + 1) truncated ReLU neurons with g(x) = y on every input.
 
-    `stretch` (negative control): factor on the scale 4k of the hats.
+    `stretch` (negative control): factor on the scale 4k of the bumps.
     """
     return _hats(task, task.distribution.moments.sigma, height=1, scale=4 * stretch)
 
@@ -41,7 +41,7 @@ def explicit_general(task: GeneralPatterns, *, height: int = 2) -> TwoLayer:
 def _hats(
     task: HiddenPatterns | GeneralPatterns, sigma: Float[Array, ""], *, height: int, scale: float
 ) -> TwoLayer:
-    """Return one hat per count, of slope 2·height, or twice that if all are shifted by ¼."""
+    """Return one bump per count, of slope 2·height, or twice that if all are shifted by ¼."""
     k, P = task.distribution.k, task.distribution.P
     mu = k * task.distribution.moments.relevant
     # Biases μ − p + {½, 0, −½} lie on a grid of spacing ½: the grid or its shift by ¼ has distance

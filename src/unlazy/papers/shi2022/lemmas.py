@@ -49,7 +49,7 @@ LEMMA5 = Claim(
         (explicit.reach <= 1.0).by_paper(),
     ),
     control=Control(
-        "the scale of the hats is ten times too large or too small",
+        "the scale of the triangular bumps is ten times too large or too small",
         lambda scale: lemma5(scale, 10.0),
     ),
     seeds=ONE_RUN,

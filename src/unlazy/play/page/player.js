@@ -158,7 +158,7 @@ function showWords() {
   $("reading").textContent = frame.reading;
   const rows = [...state.run.learners.map((name, index) => [name, frame.errors[name], armColor(index), state.run.fixed.includes(name)]),
     ...Object.entries(state.run.baselines).map(([name, errors], index) => [state.run.baseline_n === state.run.n ? name : `${name} (n = ${state.run.baseline_n.toLocaleString("en")})`, errors, armColor(state.run.learners.length + index), true])];
-  $("legend").caption.textContent = `${errorLabel(state.run.unit)}, mean over ${state.run.seeds.length} seed${state.run.seeds.length > 1 ? "s" : ""}, n\u00a0=\u00a0${state.run.n.toLocaleString("en")}`;
+  $("legend").caption.textContent = `${errorLabel(state.run.unit)}, mean over ${state.run.seeds.length} seed${state.run.seeds.length > 1 ? "s" : ""}, n\u00a0=\u00a0${state.run.n.toLocaleString("en")}${state.run.seeds.length > 1 ? "; thin lines: single seeds" : ""}`;
   const group = (title, fixed) => { const tr = document.createElement("tr"), th = document.createElement("th"); tr.className = "group"; th.colSpan = 2; th.scope = "rowgroup"; th.textContent = title; tr.append(th); return [tr, ...rows.filter(row => row[3] === fixed).map(legendRow)]; };
   $("legend").tBodies[0].replaceChildren(...(rows.some(row => !row[3]) ? group("Learned features", false) : []), ...(rows.some(row => row[3]) ? group("Fixed features", true) : []));
   function legendRow([name, errors, paint, dashed]) {
