@@ -191,9 +191,9 @@ FIGURE4 = Claim(
         "Two-layer networks aᵀσ(Wx), a_j = ±1/√m fixed, on a parity of degree 6 of x ∈ {±1/√d}^d. "
         "There are W with ‖W‖_F ≈ 9.7√d, 12.5√d, 13.8√d and errors of at most 0.12, 0.037, 0.011. "
         "A network with a small training error and a norm close to these would have a test error "
-        "below 0.3. But SGD from random initialization, over learning rates and weight decays {1, "
-        "2, 5}·10^{−k} and widths from 200, finds no W with a test error below 0.69 at d = 40 and "
-        "N = 5,000, and none with a small training error and a small norm."
+        "below 0.3. But a search by SGD from random initialization at d = 40 and N = 5,000, over "
+        "learning rates and weight decays {1, 2, 5}·10^{−k} and widths from 200, ends at a minimum "
+        "test error of 0.69, and finds no W with a small training error and a small norm."
     ),
     study=figure4,
     checks=(
