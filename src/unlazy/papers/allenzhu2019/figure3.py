@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from unlazy.lab.arms import Chosen, Row, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
+from unlazy.lab.readings import AS_WRITTEN, Reading
 from unlazy.lab.rules import Check, Control, Scale, arm
 from unlazy.papers.allenzhu2019.figure2 import UNLEARNED
 from unlazy.papers.allenzhu2019.setting import Cell, Level, Trained, chosen_sgd, error_probes
@@ -43,7 +45,7 @@ FIGURE3_SIZES: dict[Scale, Figure3Size] = {
     "laptop": Figure3Size(BETAS, 200, _CELLS, {"all": 800, "hidden": 800}, 5_000),
     "paper": Figure3Size(BETAS, 200, _PAPER_CELLS, {"all": 800, "hidden": 800}, 10_000),
 }
-#: Numbers of examples N, which the paper does not state. The last one is checked.
+#: Numbers of examples N, which the paper does not state (see `READINGS`). The last one is checked.
 SAMPLE_SIZES: dict[Trained, tuple[int, ...]] = {"all": (1000,), "hidden": (1000, 2000)}
 
 
@@ -53,48 +55,64 @@ def arm_name(trained: Trained, n: int) -> str:
 
 
 def _resnet(
-    family: PairHierarchy, scale: Scale, trained: Trained, n: int, settings: int | None = None
+    family: PairHierarchy,
+    scale: Scale,
+    trained: Trained,
+    n: int,
+    epochs: int,
+    settings: int | None = None,
 ) -> Chosen:
     size, probes = FIGURE3_SIZES[scale], error_probes(FIGURE3_SIZES[scale].test, 1000)
-    cells, epochs = size.cells[trained][:settings], size.epochs[trained]
+    cells, given_epochs = size.cells[trained][:settings], min(size.epochs[trained], epochs)
     given = n if scale != "smoke" else n // 10
-    return chosen_sgd(family, "3resnet", trained, size.width, given, cells, epochs, probes)
+    return chosen_sgd(family, "3resnet", trained, size.width, given, cells, given_epochs, probes)
 
 
-def figure3(scale: Scale) -> dict[str, StudyArm]:
-    """Return the ResNet by 100·β; the validation error selects the setting."""
-    size = FIGURE3_SIZES[scale]
-    arms: dict[str, StudyArm] = {}
-    for trained, sizes in SAMPLE_SIZES.items():
-        for n in sizes:
-            arms[arm_name(trained, n)] = Row(
-                {
-                    round(100 * beta): _resnet(PairHierarchy(beta=beta), scale, trained, n)
-                    for beta in sorted(size.betas)
-                }
-            )
-    return arms | {
-        "kα² = 1.35": Level(UNLEARNED, tuple(round(100 * beta) for beta in sorted(size.betas)))
+def _sample_sizes(n: Mapping[Trained, int] | None) -> dict[str, tuple[Trained, int]]:
+    """Return variant and N by the name of the arm.
+
+    The checks name their arms by the default N. The arms of a reading have these names, too.
+    """
+    if n is not None:
+        return {arm_name(t, sizes[-1]): (t, n[t]) for t, sizes in SAMPLE_SIZES.items()}
+    return {arm_name(t, size): (t, size) for t, sizes in SAMPLE_SIZES.items() for size in sizes}
+
+
+def figure3(
+    scale: Scale, *, n: Mapping[Trained, int] | None = None, epochs: int = 800
+) -> dict[str, StudyArm]:
+    """Return the ResNet by 100·β; the validation error selects the setting.
+
+    n: number of examples per variant, instead of `SAMPLE_SIZES`. epochs: maximum number.
+    """
+    betas = sorted(FIGURE3_SIZES[scale].betas)
+    arms: dict[str, StudyArm] = {
+        name: Row(
+            {
+                round(100 * beta): _resnet(PairHierarchy(beta=beta), scale, trained, size, epochs)
+                for beta in betas
+            }
+        )
+        for name, (trained, size) in _sample_sizes(n).items()
     }
+    return arms | {"kα² = 1.35": Level(UNLEARNED, tuple(round(100 * beta) for beta in betas))}
 
 
-def _null(scale: Scale) -> dict[str, StudyArm]:
+def _null(
+    scale: Scale, *, n: Mapping[Trained, int] | None = None, epochs: int = 800
+) -> dict[str, StudyArm]:
     """Return the control: shuffled labels if β ≥ 0.3, d = 8 coordinates if β ≤ 0.2."""
-    own = figure3(scale)
+    betas = [round(100 * beta) for beta in sorted(FIGURE3_SIZES[scale].betas)]
+    sizes = _sample_sizes(n)
     arms: dict[str, StudyArm] = {}
-    for trained, sizes in SAMPLE_SIZES.items():
-        n = sizes[-1]
-        row = own[arm_name(trained, n)]
-        assert isinstance(row, Row)
+    for name in (arm_name(trained, checked[-1]) for trained, checked in SAMPLE_SIZES.items()):
+        trained, size = sizes[name]
         easy, original = (
-            _resnet(family, scale, trained, n, settings=1)
+            _resnet(family, scale, trained, size, epochs, settings=1)
             for family in (PairHierarchy(d=8, beta=0.2), PairHierarchy())
         )
-        arms[arm_name(trained, n)] = Row(
-            {
-                beta: easy if beta <= 20 else shuffled_labels(original) or original
-                for beta in row.arms
-            }
+        arms[name] = Row(
+            {beta: easy if beta <= 20 else shuffled_labels(original) or original for beta in betas}
         )
     return arms
 
@@ -109,6 +127,30 @@ def _checks() -> tuple[Check, ...]:
     return tuple(checks)
 
 
+_OPEN = "the text gives no N for this experiment"
+#: The checks name their arms by N of the first reading; see `_sample_sizes`.
+READINGS = (
+    Reading(
+        AS_WRITTEN,
+        f"{_OPEN}; N = 1,000 if all layers are trained and 2,000 if the hidden layers are, at "
+        "which the printed split occurs; 800 epochs as stated in Section 8.1",
+    ),
+    Reading(
+        "N of Experiment 1",
+        f"{_OPEN}; N = 500 and 1,000 as in Experiment 1",
+        {"n": {"all": 500, "hidden": 1000}},
+    ),
+    *(
+        Reading(f"N = {n:,}", f"{_OPEN}; the same for both", {"n": {"all": n, "hidden": n}})
+        for n in (500, 1000, 2000)
+    ),
+    Reading(
+        "400 epochs",
+        "a shorter training, of which the learning rate is lowered in the second half",
+        {"epochs": 400},
+        ("800 epochs in Section 8.1",),
+    ),
+)
 FIGURE3 = Claim(
     id="allenzhu2019/figure3",
     where="Figure 3, Section 8.1, Experiment 2",
@@ -125,6 +167,7 @@ FIGURE3 = Claim(
         "examples, if β ≤ 0.2",
         _null,
     ),
+    readings=READINGS,
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
     plots=(
         Plot(
