@@ -59,6 +59,7 @@ def view(outcome: ReadingsOutcome) -> View:
             "scale": outcome.scale,
         },
         name=f"readings-{slug(names)[:60]}-{outcome.scale}",
+        max_lines=30,
     )
 
 
@@ -77,33 +78,27 @@ def _summary(results: Sequence[ReadingResult], letters: dict[str, str]) -> ViewT
     rows = []
     for each in results:
         tally = each.tally
-        held = sum(claim.statement == "holds" for claim in each.claims)
         rows.append(
             (
                 letters[each.reading.name],
                 each.reading.name,
-                f"{tally.consistent} of {tally.of}" if tally.of else "–",
-                f"{tally.consistent - tally.trivial} of {tally.of - tally.of_trivial}",
+                f"{tally.consistent}/{tally.of}",
+                f"{tally.consistent - tally.trivial}/{tally.of - tally.of_trivial}",
                 str(tally.not_informative),
                 str(sum(claim.strict for claim in each.claims)),
-                f"{sum(c.passed for c in each.claims)} of {sum(c.checks for c in each.claims)}",
-                f"{held} of {len(each.claims)}",
+                f"{sum(c.passed for c in each.claims)}/{sum(c.checks for c in each.claims)}",
                 str(len(each.reading.departs)),
             )
         )
-    columns = (
-        *("", "reading", "consistent", "not trivial", "not informative", "strict"),
-        *("checks", "claims hold", "departures"),
-    )
+    columns = (*("", "reading", "consistent", "not trivial", "~", "strict", "checks", "departs"),)
     caption = (
         "Consistent: the printed number lies in the 95 % prediction interval of our runs. Trivial: "
-        "an end of the range, such as 100.0 %. Not informative: the interval also contains the "
-        "mean of another method. Strict: the mean lies within printed precision and stated SD."
+        "an end of the range, such as 100.0 %. ~ not informative: the interval also contains the "
+        "mean of another method. Strict: our mean lies within printed precision and stated SD. "
+        "Checks that pass, and number of departures from the text."
     )
     order = sorted(range(len(rows)), key=lambda i: results[i].score, reverse=True)
-    return ViewTable(
-        columns, tuple(rows), "Readings", caption, "rlrrrrrrr", brief=tuple(order[:12])
-    )
+    return ViewTable(columns, tuple(rows), "Readings", caption, "rlrrrrrr", brief=tuple(order[:12]))
 
 
 def _marginals(results: Sequence[ReadingResult]) -> tuple[ViewTable, ...]:
