@@ -14,7 +14,7 @@ from unlazy.papers.allenzhu2019.figure4 import (
     FIGURE4,
     FIGURE4_SIZES,
     Figure4Size,
-    Training,
+    ParityTraining,
     least_norm_ratio,
     parity_sgd,
 )
@@ -53,7 +53,7 @@ def test_a_loss_without_a_half_has_twice_the_rate_and_half_the_decay():
     """v ← 0.9·v + ∇(F − y)² + decay·p, then p ← p − rate·v."""
     n, rate, decay = 20, 0.5, 0.02
     size = Figure4Size(8, n, 6, n, (), (), 10, 100)
-    learner = parity_sgd(size, (rate, decay), Training(epochs=4, doubled=True))
+    learner = parity_sgd(size, (rate, decay), ParityTraining(epochs=4, doubled=True))
     task = drawn(RealParity(d=8, k=2), jax.random.key(0))
     trace = fitted(learner, task.sampler, n, jax.random.key(1))
     x, y = trace.seen

@@ -66,7 +66,7 @@ EPOCHS = 800
 SMALL_TEST_ERROR = 0.3
 
 
-class Training(NamedTuple):
+class ParityTraining(NamedTuple):
     """Settings that Section 8.2 leaves open.
 
     `w_scale`: standard deviation of the initial weights; None: 1/√m. `doubled`: the loss is
@@ -78,7 +78,7 @@ class Training(NamedTuple):
     doubled: bool = False
 
 
-def parity_sgd(size: Figure4Size, cell: Cell, training: Training) -> GradientDescent:
+def parity_sgd(size: Figure4Size, cell: Cell, training: ParityTraining) -> GradientDescent:
     """Return SGD with momentum and weight decay on W only.
 
     The learning rate drops to a tenth after half of the steps.
@@ -101,7 +101,7 @@ def parity_sgd(size: Figure4Size, cell: Cell, training: Training) -> GradientDes
     return GradientDescent(SignedInit(m=size.m, w_scale=w_scale), (descent,))
 
 
-def _searched(size: Figure4Size, q: int, training: Training) -> dict[int, Arm]:
+def _searched(size: Figure4Size, q: int, training: ParityTraining) -> dict[int, Arm]:
     probes = (Performance(size.test), Validation(2_000), FirstLayerNorm())
     cells = size.doubled if training.doubled else size.cells
     return {
@@ -132,9 +132,9 @@ def least_norm_ratio(q: int) -> Summary:
 def figure4(scale: Scale, **settings: Any) -> dict[str, StudyArm]:
     """Return the constructed network, the best of SGD on the grid, and all runs.
 
-    settings: see `Training`.
+    settings: see `ParityTraining`.
     """
-    training = Training(**settings)
+    training = ParityTraining(**settings)
     arms = _arms(scale, 6, training, 0.0)
     if scale == "paper":
         arms["SGD at d = 100"] = Chosen(_searched(LARGE, 6, training))
@@ -143,11 +143,13 @@ def figure4(scale: Scale, **settings: Any) -> dict[str, StudyArm]:
 
 def _null(scale: Scale, **settings: Any) -> dict[str, StudyArm]:
     """Return the control: a parity of degree 2, and wrong signs in the constructed network."""
-    training = Training(**settings)
+    training = ParityTraining(**settings)
     return _arms(scale, 2, training._replace(epochs=min(training.epochs, 100)), 0.1)
 
 
-def _arms(scale: Scale, q: int, training: Training, wrong_signs: float) -> dict[str, StudyArm]:
+def _arms(
+    scale: Scale, q: int, training: ParityTraining, wrong_signs: float
+) -> dict[str, StudyArm]:
     runs = _searched(FIGURE4_SIZES[scale], q, training)
     return {
         "by hand": HandMade(m=256 if scale != "smoke" else 64, wrong_signs=wrong_signs),
