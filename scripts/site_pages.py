@@ -274,7 +274,7 @@ def commands() -> str:
     ]
     for name, command in main.commands.items():
         with click.Context(
-            command, info_name=f"unlazy {name}", terminal_width=100, max_content_width=100
+            command, info_name=f"unlazy {name}", terminal_width=88, max_content_width=88
         ) as context:
             parts.append(f"## unlazy {name}\n\n```text\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"

@@ -154,7 +154,8 @@ class FrameBuffer:
     def reading(self, frame: dict[str, Any]) -> str:
         """Return the measurements of a frame as text, also read by screen readers."""
         unit = " %" if metric_of(self.scenario.family.outputs) is ACCURACY else ""
-        errors = [f"{name} {_mean(values)}{unit}" for name, values in frame["errors"].items()]
+        digits = 1 if unit else 2
+        errors = [f"{name} {_mean(e, digits)}{unit}" for name, e in frame["errors"].items()]
         text = f"Step {frame['step']}: test error of {', '.join(errors)}."
         if frame.get("ground_truth") and frame["hidden"] in (1, 2):
             places = np.array([value for one in frame["places"] for value in one], float).reshape(
