@@ -30,8 +30,10 @@ def test_settings_are_arguments_of_the_study(setting):
     why, arguments = TABLE6_SETTINGS[setting]
     arms = table6("smoke", **arguments)
     assert why and arms.keys() == EXPERIMENTS.keys()
-    keys = {name: [arm.trials([0])[0].key for arm in table6("smoke", **each).values()]
-            for name, (_, each) in TABLE6_SETTINGS.items()}
+    keys = {
+        name: [arm.trials([0])[0].key for arm in table6("smoke", **each).values()]
+        for name, (_, each) in TABLE6_SETTINGS.items()
+    }
     assert sum(found == keys[setting] for found in keys.values()) == 1
 
 

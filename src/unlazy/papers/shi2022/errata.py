@@ -149,6 +149,17 @@ ERRATA = (
         test=_TESTS + "test_the_mean_energy_is_the_trace",
     ),
     Erratum(
+        id="shi2022/lemma44-noise",
+        where="Lemma 44, last sentence (and the proofs of Lemmas 40, 45 and 48)",
+        printed="With probability at least 1 − (d + D)·exp(−Ω(k)) over ζ, |ζ_j| ≤ O(σ_ζ√log k) and "
+        "|⟨ζ, M_ℓ⟩| ≤ O(σ_ζ√log k) for all j and ℓ",
+        correction="|ζ_j| ≤ O(σ_ζ√k) and |⟨ζ, M_ℓ⟩| ≤ O(σ_ζ√k) with this probability. The bound "
+        "of Lemma 40 on ν_j does not need it: E|ζ_j| ≤ σ_ζ suffices.",
+        shown="P(|ζ_j| > Cσ_ζ√log k) is about k^(−C²/2), which exceeds (d + D)·exp(−ck) for large "
+        "k, whatever the constants C, c > 0; P(|ζ_j| > σ_ζ√(2k)) ≤ exp(−k).",
+        test=_TESTS + "test_gaussian_noise_exceeds_the_root_of_the_logarithm",
+    ),
+    Erratum(
         id="shi2022/mixture-signs",
         where="Appendix E.3.2, the labeling function of a Gaussian mixture as a network",
         printed="y is roughly Σ_i a_i·ReLU(⟨c_i, x⟩) with a_i ∝ 1 for centers of label 1 and "

@@ -37,7 +37,7 @@ def generator(key: PRNGKeyArray, *more: int) -> np.random.Generator:
     return np.random.default_rng([*more, *np.asarray(jax.random.key_data(key)).ravel().tolist()])
 
 
-def _typical(rng: np.random.Generator, limit: float) -> float:
+def typical(rng: np.random.Generator, limit: float) -> float:
     """Draw a standard normal number under the condition that it is at most `limit` in absolute
     value.
     """
@@ -63,7 +63,7 @@ class _PatternNeurons(ExactComputation):
         For the same generator state, b and a do not depend on D.
         """
         limit = math.sqrt(2 * math.log(self.m / DELTA))
-        b, a = (_typical(rng, limit) for _ in range(2))
+        b, a = (typical(rng, limit) for _ in range(2))
         largest = math.sqrt(2 * math.log(D * self.m / DELTA))
         q = rng.normal(size=D)
         while (
@@ -198,7 +198,8 @@ class SecondGradient(_PatternNeurons):
     x of |⟨w⁽¹⁾, x⟩| and of its part off A, divided by η⁽¹⁾σ̃/γ. `reach_sharp`: the first one divided
     by η⁽¹⁾|a⁽⁰⁾|kβγ/(2σ̃²), its value if T_j = βγ/σ̃ on A and 0 off A. `rest_share`: the second one
     divided by the first. `pair_ratio`: difference of the biases of a pair after step 1, divided by
-    η⁽¹⁾|a⁽⁰⁾|ε_e. `gain`: log₁₀ decrease from step 1 to step 2 of max_{j∉A} |T_j| / min_{j∈A} |T_j|.
+    η⁽¹⁾|a⁽⁰⁾|ε_e. `gain`: log₁₀ decrease from step 1 to step 2 of max_{j∉A} |T_j| divided by
+    min_{j∈A} |T_j|.
     """
 
     D: int = eqx.field(static=True, kw_only=True)

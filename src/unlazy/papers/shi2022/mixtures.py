@@ -78,6 +78,7 @@ FIGURE15 = Claim(
     **notes("shi2022/figure15"),
 )
 
+
 class Mixture(NamedTuple):
     """Dimension d, k and spread of an experiment (Table 6), and its epochs (Figure 16)."""
 

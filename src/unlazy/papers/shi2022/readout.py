@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -90,18 +90,22 @@ def min_max_weight(signed: np.ndarray) -> tuple[float, float]:
     """Return (0, min ‖a‖_∞ subject to signed·a ≥ 1). If no such a exists, return (minimum over
     ‖a‖_∞ ≤ 10⁶ of the largest shortfall from 1, 10⁶).
     """
-    found = _on_rows(signed, _smallest)
+    found = on_rows(signed, smallest)
     if found is not None:
-        return 0.0, found
-    short = _on_rows(signed, _shortfall)
-    return (1.0 if short is None else short), MAX_WEIGHT
+        return 0.0, found.value
+    short = on_rows(signed, _shortfall)
+    return (1.0 if short is None else short.value), MAX_WEIGHT
 
 
-#: A linear program on some rows: the minimum and the margins allowed to all rows, or None.
-Solved = tuple[float, np.ndarray, float]
+class Solved(NamedTuple):
+    """Minimum of a linear program, its weights a, and the shortfall allowed to every row."""
+
+    value: float
+    a: np.ndarray
+    short: float = 0.0
 
 
-def _smallest(signed: np.ndarray) -> Solved | None:
+def smallest(signed: np.ndarray) -> Solved | None:
     """Return min t subject to signed·a ≥ 1, −t ≤ a ≤ t, with a; None if no a exists."""
     rows, columns = signed.shape
     ones, identity = np.ones((columns, 1)), np.eye(columns)
@@ -111,7 +115,7 @@ def _smallest(signed: np.ndarray) -> Solved | None:
         b_ub=np.r_[-np.ones(rows), np.zeros(2 * columns)],
         bounds=[(None, None)] * columns + [(0, None)],
     )
-    return (float(solved.fun), solved.x[:-1], 0.0) if solved.status == 0 else None
+    return Solved(float(solved.fun), solved.x[:-1]) if solved.status == 0 else None
 
 
 def _shortfall(signed: np.ndarray) -> Solved | None:
@@ -123,13 +127,15 @@ def _shortfall(signed: np.ndarray) -> Solved | None:
         b_ub=-np.ones(rows),
         bounds=[(-MAX_WEIGHT, MAX_WEIGHT)] * columns + [(0, None)],
     )
-    return (float(solved.fun), solved.x[:-1], float(solved.fun)) if solved.status == 0 else None
+    if solved.status != 0:
+        return None
+    return Solved(float(solved.fun), solved.x[:-1], float(solved.fun))
 
 
-def _on_rows(
+def on_rows(
     signed: np.ndarray, solve: Callable[[np.ndarray], Solved | None], added: int = 300
-) -> float | None:
-    """Return the minimum of a linear program with one constraint per row, or None if it has none.
+) -> Solved | None:
+    """Return the solution of a linear program with one constraint per row, or None if it has none.
 
     The program is solved on some rows, and rows that its solution violates are added, until there
     are none.
@@ -139,13 +145,12 @@ def _on_rows(
         solved = solve(signed[chosen])
         if solved is None:
             return None
-        value, a, slack = solved
-        missing = 1 - slack - signed @ a
+        missing = 1 - solved.short - signed @ solved.a
         missing[chosen] = 0.0
         worst = np.argsort(-missing)[:added]
         worst = worst[missing[worst] > TOLERANCE]
         if not len(worst):
-            return value
+            return solved
         chosen = np.concatenate([chosen, worst])
 
 
