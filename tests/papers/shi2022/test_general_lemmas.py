@@ -129,7 +129,7 @@ def test_the_second_gradient_and_its_controls():
     right = GeneralSecondGradient(SMALL, 16, 3, examples=500).measure(key=KEY)
     names = ("relevant_ratio", "background_ratio", "bias_ratio", "second_ratio")
     assert all(right[name] < 1 for name in (*names, "margin", "reach_ratio", "noise_reach"))
-    assert right["reach_sharp"] == pytest.approx(1, abs=0.05) and right["gain"] > 1
+    assert right["reach_sharp"] == pytest.approx(1, abs=0.05)
     wrong = GeneralSecondGradient(SMALL, 16, 3, weighted=False, mistaken=1, examples=500)
     found = wrong.measure(key=KEY)
     assert all(found[name] > 1 for name in names) and found["reach_sharp"] < 0.95

@@ -23,7 +23,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.constants import GeneralGradientBound, lemma_40, lemma_45
-from unlazy.papers.shi2022.gradients import DELTA, TINY, generator, typical
+from unlazy.papers.shi2022.gradients import DELTA, generator, typical
 from unlazy.papers.shi2022.setting import all_bits
 from unlazy.tasks.dictionary.balance import BalancedPatternDistribution
 from unlazy.tasks.dictionary.incoherent import GeneralParity
@@ -210,9 +210,9 @@ class GeneralNeurons(ExactComputation):
         )
 
 
-def _worst(each: list[dict[str, float]], *least: str) -> dict[str, float]:
-    """Return the maximum of each measure, or the minimum of those in `least`."""
-    return {name: (min if name in least else max)(row[name] for row in each) for name in each[0]}
+def _worst(each: list[dict[str, float]]) -> dict[str, float]:
+    """Return the maximum of each measure."""
+    return {name: max(row[name] for row in each) for name in each[0]}
 
 
 class GeneralFirstStep(GeneralNeurons):
@@ -226,7 +226,7 @@ class GeneralFirstStep(GeneralNeurons):
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         of, rng = self.drawn(key)
-        found = _worst([self._one(of, rng) for _ in range(self.neurons)], "beta")
+        found = _worst([self._one(of, rng) for _ in range(self.neurons)])
         return found | {"crowding": of.crowding, "density": of.density}
 
     def _one(self, of: Hidden, rng: np.random.Generator) -> dict[str, float]:
@@ -243,7 +243,6 @@ class GeneralFirstStep(GeneralNeurons):
         size = eta * abs(a)
         return {
             "error": bound.error,
-            "beta": found.beta,
             "relevant_ratio": float(np.max(np.abs(found.T[:k] - signal))) / bound.relevant,
             "background_ratio": float(np.max(np.abs(found.T[k:]) / bound.background)),
             "noise_ratio": float(np.max(np.abs(found.nu))) / bound.noise,
@@ -280,9 +279,7 @@ class GeneralSecondGradient(GeneralNeurons):
     example has y·g⁽¹⁾(x) < 1. `reach_ratio`, `rest_ratio`, `noise_reach`: maxima over examples of
     |⟨w⁽¹⁾, Mφ⟩|, its part off A and |⟨w⁽¹⁾, ζ/σ̃⟩|, divided by η⁽¹⁾σ̃/γ. `reach_sharp`: maximum of
     |⟨w⁽¹⁾, Mφ⟩| divided by η⁽¹⁾|a|(βγ/σ̃)·max|Σ_{j∈A} φ_j|, the leading term of the proof.
-    `rest_share`: maximum of the part off A divided by that of the whole. The ratios of the gradient
-    are as in `GeneralFirstStep`. `gain`: log₁₀ decrease from step 1 to step 2 of
-    max_{j∉A} |T_j| / min_{j∈A} |T_j|.
+    The ratios of the gradient are as in `GeneralFirstStep`.
     """
 
     examples: int = eqx.field(static=True, default=10_000, kw_only=True)
@@ -293,7 +290,7 @@ class GeneralSecondGradient(GeneralNeurons):
         phi = of.phi[chosen]
         zeta = of.noise * rng.normal(size=(self.examples, of.M.shape[1])) / of.sigma
         each = [self._one(of, phi, zeta, rng) for _ in range(self.neurons)]
-        return _worst(each, "gain", "beta") | {"crowding": of.crowding}
+        return _worst(each) | {"crowding": of.crowding}
 
     def _one(
         self, of: Hidden, phi: np.ndarray, zeta: np.ndarray, rng: np.random.Generator
@@ -326,22 +323,15 @@ class GeneralSecondGradient(GeneralNeurons):
             first=general_bound(self, of).error,
         )
         signal = beta * of.gamma / of.sigma
-
-        def off_to_on(T: np.ndarray) -> float:
-            return float(np.max(np.abs(T[k:]))) / max(float(np.min(np.abs(T[:k]))), TINY)
-
         return {
             "margin": self.m * pair,
             "reach_ratio": float(np.max(patterns)) / limit,
             "rest_ratio": float(np.max(rest)) / limit,
             "noise_reach": float(np.max(inputs)) / limit,
             "reach_sharp": float(np.max(patterns)) / (eta * abs(a) * leading),
-            "rest_share": float(np.max(rest) / np.max(patterns)),
-            "beta": beta,
             "relevant_ratio": float(np.max(np.abs(found.T[:k] - signal))) / bound.relevant,
             "background_ratio": float(np.max(np.abs(found.T[k:]) / bound.background)),
             "noise_ratio": float(np.max(np.abs(found.nu))) / bound.noise,
             "bias_ratio": abs(found.bias) / bound.error,
             "second_ratio": abs(found.second) / (limit / of.p_min),
-            "gain": math.log10(off_to_on(first.T) / max(off_to_on(found.T), TINY)),
         }

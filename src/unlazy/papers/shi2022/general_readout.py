@@ -77,12 +77,13 @@ class GeneralReadout(GeneralNeurons):
 
     `loss`: mean hinge loss of g̃ on as many fresh inputs (1 if there is no such ã). "greatest":
     ‖ã‖_∞ divided by k⁵/m. Of the network itself: `second`, ‖a⁽²⁾‖_∞ divided by 1/(km²); `weights`,
-    max ‖w_i⁽²⁾‖ divided by σ̃/k; `bias`, max |b_i⁽²⁾| divided by 1/k². `steps_taken` = 0 (negative
-    control) gives random features.
+    max ‖w_i⁽²⁾‖ divided by σ̃/k; `bias`, max |b_i⁽²⁾| divided by 1/k². Negative controls:
+    `steps_taken` = 0 gives random features; `b_scale` is a factor on the initial biases.
     """
 
     examples: int = eqx.field(static=True, default=4_000, kw_only=True)
     steps_taken: int = eqx.field(static=True, default=2, kw_only=True)
+    b_scale: float = eqx.field(static=True, default=1.0, kw_only=True)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         of, rng = self.drawn(key)
@@ -103,7 +104,7 @@ class GeneralReadout(GeneralNeurons):
         """Draw a neuron w, b, a, which is typical with the probability of Lemma 37 only."""
         w = self.w_scale(of) * np.asarray(rng.normal(size=of.M.shape[1]))
         a_scale = of.sigma**2 / (of.gamma * of.k**2)
-        return w, rng.normal() / of.k**2, a_scale * rng.normal()
+        return w, self.b_scale * rng.normal() / of.k**2, a_scale * rng.normal()
 
     def two_steps(
         self, of: Hidden, rng: np.random.Generator
