@@ -79,7 +79,7 @@ FIGURE15 = Claim(
 )
 
 
-class Mixture(NamedTuple):
+class GaussianExperiment(NamedTuple):
     """Dimension d, k and spread of an experiment (Table 6), and its epochs (Figure 16)."""
 
     d: int
@@ -89,9 +89,9 @@ class Mixture(NamedTuple):
 
 
 EXPERIMENTS = {
-    "Experiment 1": Mixture(100, 4, 1.0, (50, 80)),
-    "Experiment 2": Mixture(25, 4, 0.7, (30, 50)),
-    "Experiment 3": Mixture(100, 5, 1.0, (50, 80)),
+    "Experiment 1": GaussianExperiment(100, 4, 1.0, (50, 80)),
+    "Experiment 2": GaussianExperiment(25, 4, 0.7, (30, 50)),
+    "Experiment 3": GaussianExperiment(100, 5, 1.0, (50, 80)),
 }
 #: Initial weights: independent neurons with the default standard deviations of common libraries,
 #: 1/√(3·fan-in); the same in antisymmetric pairs; antisymmetric pairs with small weights.

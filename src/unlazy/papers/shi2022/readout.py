@@ -97,7 +97,7 @@ def min_max_weight(signed: np.ndarray) -> tuple[float, float]:
     return (1.0 if short is None else short.value), MAX_WEIGHT
 
 
-class Solved(NamedTuple):
+class LinearSolution(NamedTuple):
     """Minimum of a linear program, its weights a, and the shortfall allowed to every row."""
 
     value: float
@@ -105,7 +105,7 @@ class Solved(NamedTuple):
     short: float = 0.0
 
 
-def smallest(signed: np.ndarray) -> Solved | None:
+def smallest(signed: np.ndarray) -> LinearSolution | None:
     """Return min t subject to signed·a ≥ 1, −t ≤ a ≤ t, with a; None if no a exists."""
     rows, columns = signed.shape
     ones, identity = np.ones((columns, 1)), np.eye(columns)
@@ -115,10 +115,10 @@ def smallest(signed: np.ndarray) -> Solved | None:
         b_ub=np.r_[-np.ones(rows), np.zeros(2 * columns)],
         bounds=[(None, None)] * columns + [(0, None)],
     )
-    return Solved(float(solved.fun), solved.x[:-1]) if solved.status == 0 else None
+    return LinearSolution(float(solved.fun), solved.x[:-1]) if solved.status == 0 else None
 
 
-def _shortfall(signed: np.ndarray) -> Solved | None:
+def _shortfall(signed: np.ndarray) -> LinearSolution | None:
     """Return min t ≥ 0 subject to signed·a ≥ 1 − t, ‖a‖_∞ ≤ `MAX_WEIGHT`, with a and t."""
     rows, columns = signed.shape
     solved = scipy.optimize.linprog(
@@ -129,12 +129,12 @@ def _shortfall(signed: np.ndarray) -> Solved | None:
     )
     if solved.status != 0:
         return None
-    return Solved(float(solved.fun), solved.x[:-1], float(solved.fun))
+    return LinearSolution(float(solved.fun), solved.x[:-1], float(solved.fun))
 
 
 def on_rows(
-    signed: np.ndarray, solve: Callable[[np.ndarray], Solved | None], added: int = 300
-) -> Solved | None:
+    signed: np.ndarray, solve: Callable[[np.ndarray], LinearSolution | None], added: int = 300
+) -> LinearSolution | None:
     """Return the solution of a linear program with one constraint per row, or None if it has none.
 
     The program is solved on some rows, and rows that its solution violates are added, until there
