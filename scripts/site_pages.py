@@ -51,7 +51,7 @@ def papers() -> list[str]:
 
 
 def paper_page(paper: str) -> str:
-    """Return the page of a paper: summary, verdicts, errata, figures."""
+    """Return the page of a paper: summary, verdicts, figures, errata, questions."""
     readme = _script("readme")
     module = importlib.import_module(f"unlazy.papers.{paper}")
     found = [v for v in readme.verdicts() if v["id"].startswith(f"{paper}/")]
@@ -78,14 +78,17 @@ def paper_page(paper: str) -> str:
         )
     parts += [f"## Index\n\n{index_table(paper)}", f"## Measured quantities\n\n{quantities(paper)}"]
     parts += figures(paper)
-    wrong = [e for e in registry.errata().values() if e.id.startswith(f"{paper}/")]
-    if wrong:
-        rows = "\n".join(
-            f"- [{e.id}](../errata.md#{readme.anchor(e.id)}), {e.where}: {e.correction}"
-            for e in wrong
-        )
+    corrected = {
+        e.id: f"{e.where}: {e.correction}" for e in readme.of_paper(paper, registry.errata())
+    }
+    parts.append(f"## Errata\n\n{module.EDITION}\n\n{links(readme, corrected) or 'No errata.'}")
+    asked = {
+        q.id: f"{q.where}: {q.question}" for q in readme.of_paper(paper, registry.discrepancies())
+    }
+    if asked:
         parts.append(
-            f"## Errata\n\nSlips that came to light while the paper was implemented.\n\n{rows}"
+            "## Questions to the authors\n\nAbout printed results that differ from computed ones "
+            f"in the text described above.\n\n{links(readme, asked)}"
         )
     tasks, learners = (
         "\n".join(
@@ -98,6 +101,13 @@ def paper_page(paper: str) -> str:
     if tasks or learners:
         parts.append(f"## In every command\n\nTasks:\n\n{tasks}\n\nLearners:\n\n{learners}")
     return "\n\n".join(parts) + "\n"
+
+
+def links(readme: Any, entries: dict[str, str]) -> str:
+    """Return entries of the errata as a list with links."""
+    return "\n".join(
+        f"- [{name}](../errata.md#{readme.anchor(name)}), {text}" for name, text in entries.items()
+    )
 
 
 def title_of(module: Any) -> str:

@@ -172,6 +172,19 @@ def test_every_public_name_and_paper_has_a_page():
     for paper in pages.papers():
         text = pages.paper_page(paper)
         assert "## Summary" in text and "## Results" in text and f"`{paper}/" in text
+        assert f"## Errata\n\n{registry.editions()[paper]}" in text
+        entries = registry.errata() | registry.discrepancies()
+        own = [name for name in entries if name.startswith(f"{paper}/")]
+        assert all(f"- [{name}](../errata.md#" in text for name in own)
+
+
+def test_errata_and_questions_are_listed_under_the_text_that_was_read():
+    text, _, questions = (ROOT / ERRATA).read_text().partition("## Questions to the authors")
+    assert all(edition in text for edition in registry.editions().values())
+    assert all(f"\n### {name}\n" in text for name in registry.errata())
+    for each in registry.discrepancies().values():
+        assert f"\n### {each.id}\n" in questions and f"**{each.question}**" in questions
+        assert registry.editions()[each.id.partition("/")[0]] in questions
 
 
 @pytest.mark.slow

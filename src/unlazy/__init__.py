@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from unlazy.api import audit, compare, reproduce, scaling
+    from unlazy.api import audit, compare, readings, reproduce, scaling
     from unlazy.core.activations import activation_of
     from unlazy.core.errors import BadInput, StoreError, UnlazyError, require
     from unlazy.core.metrics import Metric, Outputs
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from unlazy.lab.arms import Arm, Comparison, Repeats, Row, Tuned
     from unlazy.lab.claims import Claim, Plot, PlotLine
     from unlazy.lab.engines import Engine, LocalEngine
+    from unlazy.lab.readings import OpenSetting, Reading
     from unlazy.lab.rules import (
         Change,
         Check,
@@ -108,11 +109,12 @@ _PLACES = {
     "Linear Polynomial ProductKernel "
     "RandomFeatures RawFeatures ResidualNNGP ResidualNTK Stationary Tangent Conjugate "
     "WideNetwork gram",
-    "unlazy.api": "audit compare reproduce scaling",
+    "unlazy.api": "audit compare readings reproduce scaling",
     "unlazy.lab.arms": "Arm Comparison Repeats Row Tuned",
     "unlazy.lab.claims": "Claim Plot PlotLine",
     "unlazy.studies.benchmark": "Benchmark",
     "unlazy.lab.engines": "Engine LocalEngine",
+    "unlazy.lab.readings": "OpenSetting Reading",
     "unlazy.lab.rules": "Change Check Condition Control Published Quantity Scale arm arms "
     "shuffled variants",
     "unlazy.lab.store": "Store",
@@ -212,6 +214,7 @@ __all__ = [
     "MultiIndex",
     "Network",
     "OnFeatures",
+    "OpenSetting",
     "Outputs",
     "ParityMixture",
     "Performance",
@@ -230,6 +233,7 @@ __all__ = [
     "QueryGradients",
     "RandomFeatures",
     "RawFeatures",
+    "Reading",
     "Record",
     "RecursiveFeatureMachine",
     "Repeats",
@@ -271,6 +275,7 @@ __all__ = [
     "normal",
     "orthonormal",
     "rademacher",
+    "readings",
     "reproduce",
     "require",
     "scaling",

@@ -1,4 +1,4 @@
-"""Functions for notebooks and scripts: compare, scaling, reproduce and audit.
+"""Functions for notebooks and scripts: compare, scaling, reproduce, readings and audit.
 
     import unlazy
     unlazy.compare("shi2022/task", ["ntk", "shi2022/learner"], n=[300, 1000])
@@ -38,6 +38,7 @@ from unlazy.learners.base import Learner
 from unlazy.report.progress import callback_of
 from unlazy.studies.benchmark import Benchmark
 from unlazy.studies.claim import UntilDecided, claim_study, null_of, waiting_for_data
+from unlazy.studies.readings import ReadingsOutcome, readings_study
 from unlazy.studies.scaling import Scaling, numeric, places_of
 from unlazy.tasks.base import Family
 
@@ -177,13 +178,15 @@ def reproduce(
     shuffle_labels: bool = False,
     until_decided: bool = False,
     max_seeds: int = 40,
+    reading: str | None = None,
     **options: Unpack[RunOptions],
 ) -> list[Verdict]:
     """Test claims, given by ids or patterns such as "shi2022/*", and return verdicts.
 
     By default, held-out seeds are used. `controls`: also run negative controls.
     `shuffle_labels`: train all learners on shuffled labels instead. `until_decided`: add seeds
-    until each claim is decided, at most `max_seeds`. `options`: see `RunOptions`.
+    until each claim is decided, at most `max_seeds`. `reading`: test the claims under this reading
+    instead of the one that is judged. `options`: see `RunOptions`.
     """
     studies, rows = claim_studies(
         find_claims([ids] if isinstance(ids, str) else ids),
@@ -194,6 +197,7 @@ def reproduce(
         shuffle_labels=shuffle_labels,
         until_decided=until_decided,
         max_seeds=max_seeds,
+        reading=reading,
     )
     with session(**options) as place:
         outcomes = judged(studies, place)
@@ -203,6 +207,35 @@ def reproduce(
         if isinstance(outcome, Incomplete):
             warnings.warn(f"{outcome}", stacklevel=2)
     return [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
+
+
+def readings(
+    ids: str | Claim | Iterable[str | Claim],
+    *,
+    scale: Scale = "laptop",
+    seeds: int = 5,
+    first_seed: int = DEVELOPMENT,
+    search: bool = False,
+    names: Sequence[str] = (),
+    **options: Unpack[RunOptions],
+) -> ReadingsOutcome:
+    """Compare the readings of claims on development seeds, and choose one by a fixed rule.
+
+    `ids`: claims, ids or patterns. `names`: only these readings. `search`: all combinations of the
+    open settings, by successive halving. `options`: see `RunOptions`.
+    """
+    given = [ids] if isinstance(ids, (str, Claim)) else list(ids)
+    named = find_claims([each for each in given if isinstance(each, str)])
+    study = readings_study(
+        [*named, *(each for each in given if isinstance(each, Claim))],
+        scale,
+        seeds=seeds,
+        first_seed=first_seed,
+        search=search,
+        names=names,
+    )
+    with session(**options) as place:
+        return place.run_one(study)
 
 
 @renamed_parameters(contenders="methods")
@@ -256,6 +289,7 @@ def claim_studies(
     shuffle_labels: bool = False,
     until_decided: bool = False,
     max_seeds: int = 40,
+    reading: str | None = None,
 ) -> tuple[list[Study[Verdict]], list[NotRun]]:
     """Return the studies of claims, and rows for claims whose data are missing."""
     require(
@@ -264,7 +298,14 @@ def claim_studies(
     )
     wanted = [other for claim in chosen if (other := null_of(claim) if shuffle_labels else claim)]
     studied = [
-        claim_study(claim, scale, seeds=seeds, first_seed=first_seed, with_control=controls)
+        claim_study(
+            claim,
+            scale,
+            seeds=seeds,
+            first_seed=first_seed,
+            with_control=controls,
+            reading=reading,
+        )
         for claim in wanted
     ]
     able, rows = waiting_for_data(studied)

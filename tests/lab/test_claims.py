@@ -1,4 +1,6 @@
-"""Requirements of every claim: a negative control, an ordered history, and errata with tests."""
+"""Requirements of every claim: a negative control, an ordered history, and errata and questions to
+the authors with tests.
+"""
 
 import dataclasses
 from pathlib import Path
@@ -11,6 +13,7 @@ from unlazy.lab.rules import EVALUATION, SCALES
 from unlazy.studies.claim import null_of
 
 CLAIMS, NOT_RUN, ERRATA = registry.claims(), registry.not_run(), registry.errata()
+DISCREPANCIES, EDITIONS = registry.discrepancies(), registry.editions()
 TESTS = Path(__file__).parent.parent
 
 
@@ -63,10 +66,34 @@ def test_a_statement_is_either_a_claim_or_not_run():
 def test_corrections_are_errata_and_errata_have_tests():
     assert {name for claim in CLAIMS.values() for name in claim.corrections} <= ERRATA.keys()
     for erratum in ERRATA.values():
-        path, _, function = erratum.test.partition("::")
-        assert path.startswith("tests/") and f"def {function.partition('[')[0]}(" in (
-            TESTS.parent / path
-        ).read_text(encoding="utf-8")
+        assert is_a_test(erratum.test)
+
+
+def is_a_test(name):
+    path, _, function = name.partition("::")
+    return path.startswith("tests/") and f"def {function.partition('[')[0]}(" in (
+        TESTS.parent / path
+    ).read_text(encoding="utf-8")
+
+
+def test_discrepancies_are_questions_with_tests():
+    named = {name for claim in CLAIMS.values() for name in claim.discrepancies}
+    assert named == DISCREPANCIES.keys() and not DISCREPANCIES.keys() & ERRATA.keys()
+    for each in DISCREPANCIES.values():
+        assert each.question.count("?") == 1 and each.question.endswith("?")
+        assert all(dataclasses.astuple(each)) and is_a_test(each.test)
+
+
+def test_discrepancies_are_no_part_of_the_rule():
+    claim = CLAIMS["shi2022/table1"]
+    assert claim.discrepancies and dataclasses.replace(claim, discrepancies=()).rule == claim.rule
+    assert null_of(claim).discrepancies == (), "shuffled labels have no printed results"
+
+
+def test_every_paper_states_which_text_was_read():
+    papers = {name.partition("/")[0] for name in CLAIMS}
+    assert papers <= EDITIONS.keys()
+    assert all(text.startswith("The text ") and text.endswith(".") for text in EDITIONS.values())
 
 
 @pytest.mark.slow

@@ -242,8 +242,8 @@ def test_training_in_the_span_equals_training_in_the_whole_space():
 
 @pytest.mark.parametrize("fresh", slow_but_first([False, True]))
 def test_adam_never_uses_the_coordinates_of_a_hidden_dictionary(fresh):
-    """It does not commute with rotations: on a task with a basis it trains on the inputs
-    themselves.
+    """It does not commute with rotations: on a task with a basis it trains the weights of the
+    inputs themselves.
     """
     task = drawn(ParityMixture(d=20, D=6, k=3), jax.random.key(0))
     stage = Descent({"w": 0.1, "a": 0.1}, steps=4, batch=16, optimizer="adam")

@@ -14,7 +14,8 @@ from unlazy.lab import registry
 from unlazy.report import labels
 from unlazy.report.labels import MARKS
 from unlazy.report.terminal import max_lines_at, print_view
-from unlazy.report.verdicts import MAX_LINES, verdict_from_json
+from unlazy.report.verdict_json import verdict_from_json
+from unlazy.report.verdicts import MAX_LINES
 from unlazy.report.view import view_of
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -17,8 +17,10 @@ from unlazy.lab.statistics import Estimate, estimate_of
 from unlazy.report.charts import chart
 from unlazy.report.figures import draw
 from unlazy.report.labels import bounds_of, number, quantity_label, spread
+from unlazy.report.rules import rule_view
 from unlazy.report.training import claim_plot, learning_curves
-from unlazy.report.verdicts import control_word, notes, verdict_from_json
+from unlazy.report.verdict_json import verdict_from_json
+from unlazy.report.verdicts import control_word, notes
 from unlazy.report.view import view_of
 
 
@@ -48,6 +50,15 @@ def test_a_failure_has_its_reasons_in_a_table_of_its_own(claim, records):
         "-27.50 ± 0.25",
     )
     assert shown.tables[-1].caption == "Passing: Network: test accuracy (%) 99.70 ± 0.25 (≥ 90)"
+
+
+def test_errata_and_questions_of_a_claim_are_named(claim, records):
+    asked = claim(corrections=("toy2020/typo",), discrepancies=("toy2020/size", "toy2020/rate"))
+    for shown in (view_of(judge(asked, "laptop", records)), rule_view(asked, None)):
+        lines = dict(shown.lines)
+        assert lines["Corrected"].startswith("toy2020/typo (")
+        assert lines["Questions"].startswith("toy2020/size, toy2020/rate (")
+    assert not {"Corrected", "Questions"} & dict(rule_view(claim(), None).lines).keys()
 
 
 def test_assumptions_and_controls_are_shown(claim, records):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Values of --verdict, with the outcomes that they select.
 VERDICTS = {
-    "holds": ("holds", "holds after correction"),
+    "holds": ("holds", "holds after correction", "holds under reading"),
     "fails": ("fails",),
     "undecided": ("undecided",),
     "assumptions-not-met": ("assumptions not met",),

@@ -24,6 +24,7 @@ from unlazy.cli.export import export
 from unlazy.cli.list import list_entries
 from unlazy.cli.new import new
 from unlazy.cli.play import play
+from unlazy.cli.readings import readings
 from unlazy.cli.report import report
 from unlazy.cli.reproduce import reproduce
 from unlazy.cli.rerun import rerun
@@ -47,7 +48,7 @@ RENAMED = {
 }
 #: Subcommands by purpose, in the order of `--help`.
 GROUPS = {
-    "Experiments": (reproduce, compare, scaling, audit, circuit_check, uci, demo, play),
+    "Experiments": (reproduce, readings, compare, scaling, audit, circuit_check, uci, demo, play),
     "Results": (list_entries, rules, show, report, export, cite, store, rerun),
     "Setup": (new, data, doctor, config, completion),
 }

@@ -49,6 +49,11 @@ from unlazy.cli.defaults import VERBOSE, is_set
     help="Add seeds while undecided; all interim tests share one error level.",
 )
 @count_option("--max-seeds", 40, "Maximum number of seeds of --until-decided.")
+@click.option(
+    "--reading",
+    metavar="NAME",
+    help="Test the claims under this reading (see 'unlazy readings') [default: the claim's].",
+)
 @data_option
 @json_option
 @click.option(
@@ -67,6 +72,7 @@ def reproduce(
     shuffle_labels: bool,
     until_decided: bool,
     max_seeds: int,
+    reading: str | None,
     json_path: Path | None,
     strict: bool,
     running: Callable[..., Any],
@@ -91,6 +97,7 @@ def reproduce(
         shuffle_labels=shuffle_labels,
         until_decided=until_decided,
         max_seeds=max_seeds,
+        reading=reading,
     )
     rows = [*rows, *without]
     verdicts, failed = [], False

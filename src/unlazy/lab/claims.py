@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from unlazy.core.deprecation import renamed_parameters
+from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.arms import StudyArm
+from unlazy.lab.readings import AS_WRITTEN, OpenSetting, Reading
 from unlazy.lab.rules import (
     EVALUATION,
     Change,
@@ -65,15 +67,18 @@ class Claim:
     computation, whose interval has width 0. `conditions`: assumptions of the theorem; if one is not
     met, the outcome is "assumptions not met". `control`: negative control. `label_free_reason`: why
     the statement is true for any labels, if it is; then shuffled labels are no control.
-    `corrections`: errata without which the statement does not hold. `deviations`: differences from
-    the paper. `history`: changes made after a run.
+    `corrections`: errata without which the statement does not hold. `discrepancies`: questions to
+    the authors about its printed results. `deviations`: differences from the paper. `history`:
+    changes made after a run. `readings`: choices of settings that the paper leaves open, as keyword
+    arguments of `study` and of the control's study; `reading` names the one that is judged (empty:
+    the first). `open_settings`: the same settings as a product, for a search.
     """
 
     id: str
     where: str
     kind: Kind
     statement: str
-    study: Callable[[Scale], Mapping[str, StudyArm]]
+    study: Callable[..., Mapping[str, StudyArm]]
     checks: tuple[Check, ...]
     published: tuple[Published, ...] = ()
     deviations: tuple[str, ...] = ()
@@ -87,6 +92,38 @@ class Claim:
     corrections: tuple[str, ...] = ()
     history: tuple[Change, ...] = ()
     label_free_reason: str = ""
+    discrepancies: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    reading: str = ""
+    open_settings: tuple[OpenSetting, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [reading.name for reading in self.readings]
+        require(len(set(names)) == len(names), f"{self.id}: two readings have the same name.")
+        if self.reading and self.reading not in names:
+            raise unknown(f"reading of {self.id}", self.reading, names)
+
+    @property
+    def judged(self) -> Reading:
+        """The reading that is judged: the chosen one, or the first."""
+        named = {reading.name: reading for reading in self.readings}
+        if self.reading:
+            return named[self.reading]
+        return self.readings[0] if self.readings else Reading(AS_WRITTEN, "the only reading")
+
+    def under(self, name: str) -> Claim:
+        """Return the claim under another of its readings."""
+        return dataclasses.replace(self, reading=name)
+
+    def arms(self, scale: Scale) -> Mapping[str, StudyArm]:
+        """Return the arms at a scale, under the reading that is judged."""
+        return self.study(scale, **self.judged.settings)
+
+    def control_arms(self, scale: Scale) -> Mapping[str, StudyArm]:
+        """Return the arms of the negative control under the same reading."""
+        if self.control is None:
+            raise BadInput(f"{self.id} has no control.")
+        return self.control.study(scale, **self.judged.settings)
 
     @property
     def exact(self) -> bool:
@@ -171,4 +208,22 @@ class Erratum:
     printed: str
     correction: str
     shown: str
+    test: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Discrepancy:
+    """A question to the authors about printed results that differ from computed ones.
+
+    `observed`: the printed and the computed values. `explanation`: an assumption under which the
+    printed values would be expected. `excluded`: assumptions that do not explain them. `question`:
+    one sentence that ends in a question mark. `test`: the test that checks these values.
+    """
+
+    id: str
+    where: str
+    observed: str
+    explanation: str
+    excluded: str
+    question: str
     test: str

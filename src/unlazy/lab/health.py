@@ -157,7 +157,7 @@ def _engine(name: str, store: Path) -> HealthCheck:
     from unlazy.lab.registry import claims
     from unlazy.lab.trials import Record
 
-    arms = claims()["shi2022/table1"].study("smoke").values()
+    arms = claims()["shi2022/table1"].arms("smoke").values()
     small = next(trial for arm in arms for trial in arm.trials([10]))
     try:
         with engine_named(name, store=str(store)) as engine:

@@ -47,20 +47,27 @@ def published(file: str, folder: Path = PAPERS) -> tuple[Published, ...]:
     """Return the numbers of a published table, such as "shi2022/table1.csv".
 
     A row is a `measure` and every further column an arm, or a row is an `arm` and every further
-    column a measure. `variant` names the variant of the study, and `deviation` the standard
-    deviation that the paper states. An empty cell is a number that the paper does not print.
+    column a measure. `variant` names the variant of the study, `step` the step of a curve,
+    `deviation` the standard deviation that the paper states, and `runs` the number of runs that it
+    averages. An empty cell is a number that the paper does not print.
     """
     paper, _, name = file.partition("/")
     path = folder / paper / "published" / name
     found = []
     for row in rows_of(path):
         variant, deviation = row.pop("variant", ""), float(row.pop("deviation", "") or 0)
+        runs, step = int(row.pop("runs", "") or 1), row.pop("step", "")
         arm, measure = row.pop("arm", None), row.pop("measure", None)
         require((arm is None) != (measure is None), f"{path}: a row is an arm or a measure.")
         for column, printed in row.items():
-            quantity = Quantity(variant_name(arm or column, variant), measure or column)
+            quantity = Quantity(
+                variant_name(arm or column, variant),
+                measure or column,
+                int(step) if step else None,
+            )
+            place = f"{file} {variant} {quantity.measure} {step}"
             if printed:
-                found.append(Published(quantity, printed, deviation))
+                found.append(Published(quantity, printed, deviation, runs, place))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from unlazy.core.errors import unknown
 from unlazy.lab.claims import Claim, NotRun
 from unlazy.lab.paper_files import PAPERS, Statement, statements
-from unlazy.lab.registry import claims, errata, not_run
+from unlazy.lab.registry import claims, discrepancies, errata, not_run
 
 #: The folder of a source checkout; an installed package has no tests.
 ROOT = PAPERS.parents[2]
@@ -89,7 +89,7 @@ def files_testing(claim: Claim | NotRun) -> list[str]:
     """Return the test files of a claim in a source checkout.
 
     These are the tests of its errata, those that import functions of its study (rare names first),
-    and the tests of all claims.
+    the tests of its discrepancies, and the tests of all claims.
     """
     if isinstance(claim, NotRun) or not (ROOT / CONTRACT).exists():
         return []
@@ -102,6 +102,7 @@ def files_testing(claim: Claim | NotRun) -> list[str]:
             [
                 *(errata()[name].test.partition("::")[0] for name in claim.corrections),
                 *sorted((path for path in shared if shared[path]), key=lambda path: -shared[path]),
+                *(discrepancies()[name].test.partition("::")[0] for name in claim.discrepancies),
                 CONTRACT,
             ]
         )

@@ -23,7 +23,7 @@ from typing import Any
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.core.naming import Entry
 from unlazy.core.user_code import SOURCE
-from unlazy.lab.claims import Claim, Erratum, NotRun
+from unlazy.lab.claims import Claim, Discrepancy, Erratum, NotRun
 from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family
 from unlazy.tasks.tables.files import names_column
@@ -81,6 +81,22 @@ def errata() -> dict[str, Erratum]:
     """Return all errors found in the papers, by id."""
     return {
         erratum.id: erratum for catalog in catalogs() for erratum in getattr(catalog, "ERRATA", ())
+    }
+
+
+def discrepancies() -> dict[str, Discrepancy]:
+    """Return all questions about printed results of the papers, by id."""
+    return {
+        each.id: each for catalog in catalogs() for each in getattr(catalog, "DISCREPANCIES", ())
+    }
+
+
+def editions() -> dict[str, str]:
+    """Return which text of each paper was read, by the paper's name."""
+    return {
+        catalog.__name__.rpartition(".")[2]: catalog.EDITION
+        for catalog in catalogs()
+        if hasattr(catalog, "EDITION")
     }
 
 

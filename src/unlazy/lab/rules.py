@@ -230,12 +230,15 @@ class Published:
     """A number as printed in the paper, with the standard deviation that the paper states.
 
     It is reproduced if the whole interval of the measured mean lies within half a unit of the last
-    printed digit plus two standard deviations.
+    printed digit plus two standard deviations. `runs`: number of runs that the paper averages.
+    `row`: numbers of one row are the same measure of different methods (see `draws`).
     """
 
     quantity: Quantity
     printed: str
     spread: float = 0.0
+    runs: int = 1
+    row: str = ""
 
     @property
     def value(self) -> float:
@@ -243,10 +246,14 @@ class Published:
         return float(self.printed)
 
     @property
+    def unit(self) -> float:
+        """A unit of the last printed digit."""
+        return 10.0 ** -len(self.printed.partition(".")[2])
+
+    @property
     def margin(self) -> float:
         """Accepted distance of the mean from the printed number."""
-        digits = len(self.printed.partition(".")[2])
-        return 0.5 * 10.0**-digits + 2 * self.spread
+        return 0.5 * self.unit + 2 * self.spread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -309,35 +316,38 @@ class Control:
     """
 
     what: str
-    study: Callable[[Scale], Mapping[str, StudyArm]]
+    study: Callable[..., Mapping[str, StudyArm]]
 
 
 def variants(
     study: Callable[..., Mapping[str, A]], settings: Mapping[str, Mapping[str, Any]]
-) -> Callable[[Scale], dict[str, A]]:
+) -> Callable[..., dict[str, A]]:
     """Return a study that runs another one with several settings, given by the variant's name.
 
     Arms are named "ARM, VARIANT". A setting that differs between scales is a mapping from them.
+    Keyword arguments of the study, such as the settings of a reading, apply to all variants.
     """
 
-    def together(scale: Scale) -> dict[str, A]:
+    def together(scale: Scale, **others: Any) -> dict[str, A]:
         found: dict[str, A] = {}
         for variant, values in settings.items():
             own = {k: v[scale] if isinstance(v, Mapping) else v for k, v in values.items()}
-            found |= {variant_name(k, variant): arm for k, arm in study(scale, **own).items()}
+            arms = study(scale, **others | own)
+            found |= {variant_name(name, variant): arm for name, arm in arms.items()}
         return found
 
     return together
 
 
 def shuffled(
-    study: Callable[[Scale], Mapping[str, StudyArm]],
+    study: Callable[..., Mapping[str, StudyArm]],
     what: str = "learners get shuffled labels",
 ) -> Control:
     """Return the negative control in which every learner of a study gets shuffled labels."""
 
-    def null(scale: Scale) -> Mapping[str, StudyArm]:
-        return {name: shuffled_labels(arm) or arm for name, arm in study(scale).items()}
+    def null(scale: Scale, **settings: Any) -> Mapping[str, StudyArm]:
+        arms = study(scale, **settings)
+        return {name: shuffled_labels(arm) or arm for name, arm in arms.items()}
 
     return Control(what, null)
 

@@ -23,7 +23,7 @@ from unlazy.lab.database import Database
 from unlazy.lab.serialization import dumps, pack, plain, plain_array, plain_numbers, text
 from unlazy.lab.trials import Failure, Record, Runnable, now
 
-Kind = Literal["claim", "control", "contest", "scaling", "audit", "ranking"]
+Kind = Literal["claim", "control", "contest", "scaling", "audit", "ranking", "readings"]
 KINDS = get_args(Kind)
 #: Upper limit of the seeds of a run, which detects damaged numbers.
 MAX_SEEDS = 100_000

@@ -51,6 +51,7 @@ class Descent(Resumable):
     - `decay`: λ of the penalty λ‖p‖² by group.
     - `full_decay`: groups with λ = 1/(2·rate), for which a step is p ← −rate·∇loss exactly. In
       floating point, p − rate·(g + 2λp) leaves a rounding error larger than a small gradient.
+    - `kept`: fraction c of the groups in `full_decay` that remains: p ← c·p − rate·∇loss.
     - `optimizer`, `momentum`: "sgd" or "adam", and heavy-ball momentum.
     - `smoothing`: standard deviation of Gaussian noise in the preactivations, averaged exactly.
     - `class_weighted`: weight each example by 1/(2·fraction of its class).
@@ -75,6 +76,7 @@ class Descent(Resumable):
     class_weighted: bool = eqx.field(static=True, default=False, kw_only=True)
     spread: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
     drop: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
+    kept: float | None = eqx.field(converter=_optional_float, default=None, kw_only=True)
 
     def __check_init__(self) -> None:
         require(bool(self.rates), "rates must contain at least one parameter group.")
@@ -109,6 +111,10 @@ class Descent(Resumable):
         require(
             self.drop is None or 0 < self.drop < 1,
             f"drop must be in (0, 1) or None, got {self.drop}.",
+        )
+        require(
+            self.kept is None or (bool(self.full_decay) and 0 <= self.kept <= 1),
+            f"kept is a fraction of the groups in full_decay, got {self.kept}.",
         )
 
     def scaled(self, factor: float, decay: float) -> Descent:
@@ -206,7 +212,13 @@ class Descent(Resumable):
                 group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group])
                 for group, rate in self.rates.items()
             }
-            kept = {group: groups[group] for group in groups if group not in self.full_decay}
+            kept = {
+                group: groups[group]
+                if group not in self.full_decay
+                else jax.tree.map(lambda p: self.kept * p, groups[group])
+                for group in groups
+                if group not in self.full_decay or self.kept is not None
+            }
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
                 moved = self._with_spread(moved, model, batch)

@@ -16,6 +16,8 @@ from unlazy.learners.base import SEEN, Trace, keys_of
 from unlazy.learners.sources import GradientSource
 from unlazy.networks.adapters import drawn_for
 from unlazy.networks.base import Init, Network, Rotatable
+from unlazy.networks.two_layer import TwoLayer
+from unlazy.networks.whole import WholeWeights
 from unlazy.tasks.base import Batch, Sampler, WeightedBatch
 
 
@@ -128,10 +130,17 @@ class Begin(eqx.Module):
         model = drawn_for(
             self.init, sampler.input_shape, outputs=sampler.outputs.count, key=key_init
         )
-        inside = sampler.basis is not None and self.rotates and isinstance(model, Rotatable)
+        inside = sampler.basis is not None and (
+            isinstance(model, Rotatable) if self.rotates else isinstance(model, TwoLayer)
+        )
         if inside:
             assert isinstance(model, Rotatable) and sampler.basis is not None
-            model = model.enter(sampler.basis)
+            # Weights by coordinates only if each stage commutes with rotations.
+            model = (
+                model.enter(sampler.basis)
+                if self.rotates or not isinstance(model, TwoLayer)
+                else WholeWeights(model, sampler.basis)
+            )
         trained_on = sampler if inside or sampler.basis is None else sampler.on_inputs
         material = self.source.material(trained_on, self.n, key_data)
         # For fresh data and populations, `seen` is a sample from the same distribution.

@@ -23,6 +23,7 @@ OUTCOMES = {
     "scaling": ("unlazy.lab.exponents", "ScalingOutcome"),
     "audit": ("unlazy.studies.audit", "AuditOutcome"),
     "ranking": ("unlazy.studies.ranking", "RankingOutcome"),
+    "readings": ("unlazy.studies.readings", "ReadingsOutcome"),
 }
 IndexEntry = tuple[Verdict, dict[str, list[Record]]]
 

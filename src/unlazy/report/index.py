@@ -72,6 +72,7 @@ def claim_lines(rows: Sequence[Row], verdicts: Mapping[str, Verdict], width: int
 #: Marks that do not fit a column.
 _SHORT = {
     MARKS["holds after correction"]: "✓ corrected",
+    MARKS["holds under reading"]: "✓ reading",
     MARKS["assumptions not met"]: "○ assumptions",
 }
 

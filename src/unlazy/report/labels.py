@@ -14,7 +14,9 @@ from unlazy.lab.rules import Check, Quantity
 from unlazy.lab.statistics import Estimate, range_of
 
 MARKS = {
-    "holds after correction": "✓ holds after correction",  # before the mark that it begins with
+    # Before the mark that they begin with.
+    "holds after correction": "✓ holds after correction",
+    "holds under reading": "✓ holds under a reading",
     "holds": "✓ holds",
     "fails": "✗ fails",
     "undecided": "? undecided",
@@ -27,6 +29,7 @@ PASSES = "✓ passes"
 COLORS = {
     "holds": "green",
     "holds after correction": "green",
+    "holds under reading": "green",
     "fails": "red",
     "undecided": "yellow",
     "assumptions not met": "blue",

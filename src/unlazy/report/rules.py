@@ -58,6 +58,8 @@ def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
     lines = [("Claim", claim.statement), ("Negative control", control)]
     if claim.corrections:
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
+    if claim.discrepancies:
+        lines.append(("Questions", f"{', '.join(claim.discrepancies)} (see docs/errata.md)"))
     if claim.exact:
         lines.append(("Seeds", "none: exact computation"))
     else:

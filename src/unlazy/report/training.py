@@ -144,7 +144,7 @@ def learning_curves(verdict: Verdict, records: Mapping[str, Sequence[Record]]) -
     """
     sizes = {
         name
-        for name, arm in verdict.claim.study(verdict.scale).items()
+        for name, arm in verdict.claim.arms(verdict.scale).items()
         if isinstance(arm, Row | ExactComputation)
     }
     order = [

@@ -5,19 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from unlazy.lab.checking import CheckResult
 from unlazy.lab.claims import Claim
-from unlazy.lab.judging import (
-    FORMER_OUTCOMES,
-    CheckResult,
-    ControlVerdict,
-    Numbers,
-    Verdict,
-    level_of,
-)
-from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, Met, Quantity
-from unlazy.lab.statistics import Estimate
+from unlazy.lab.draws import Draw
+from unlazy.lab.judging import Verdict, level_of
+from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, Quantity
 from unlazy.lab.trials import Record
 from unlazy.report.citations import short_citation
 from unlazy.report.labels import (
@@ -40,8 +33,9 @@ from unlazy.report.view import View, ViewTable, slug
 MAX_LINES = 30
 #: Marks of checks; those of statements otherwise.
 _RESULTS = {"holds": PASSES}
-#: Marks of published values.
+#: Marks of published values, within printed precision and as draws.
 _REPRODUCED = {"holds": " ✓", "fails": " ✗", "undecided": " ?"}
+_CONSISTENT = {"consistent": " ✓", "inconsistent": " ✗", "not informative": " ~"}
 
 
 def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None) -> View:
@@ -66,10 +60,14 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     if verdict.conditions:
         tables.append(conditions(verdict))
     lines = [("Claim", claim.statement)]
+    if claim.readings:
+        lines.append(("Reading", _reading(verdict)))
     if verdict.control is not None:
         lines.append(("Control", _control(verdict)))
     if claim.corrections:
         lines.append(("Corrected", f"{', '.join(claim.corrections)} (see the errata)"))
+    if claim.discrepancies:
+        lines.append(("Questions", f"{', '.join(claim.discrepancies)} (to the authors)"))
     return View(
         title=claim.id,
         heading=f"{short_citation(claim.id.partition('/')[0])}: {claim.where}",
@@ -87,7 +85,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         facts={
             "claim": claim.id,
             "statement": MARKS[verdict.outcome],
-            "numbers": str(verdict.numbers),
+            "numbers": str(verdict.tally) if verdict.draws else str(verdict.numbers),
             "control": control_mark(verdict),
             "scale": verdict.scale,
             "seeds": _seeds(verdict),
@@ -109,7 +107,10 @@ def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
     text = f"{held} of {count(len(counted), 'check')} pass{'es' * (len(counted) == 1)}"
     if held == len(counted) > 1:
         text = f"All {held} checks pass"
-    if verdict.numbers.of:
+    if verdict.draws:
+        tally, of = verdict.tally, count(len(verdict.draws), "published number")
+        text += f", {tally.consistent} of {of} consistent with our runs"
+    elif verdict.numbers.of:
         of = count(verdict.numbers.of, "published number")
         text += f", {verdict.numbers.reproduced} of {of} reproduced"
     missed = [met for met in verdict.conditions if not met.met]
@@ -121,6 +122,17 @@ def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
             f". The measurements are invalid: {quantity_label(verdict.claim, j.check.quantity)} "
             f"must be {bounds_of(j.check)} by construction, got {number(j.measured.mean)}"
         )
+    return f"{text}."
+
+
+def _reading(verdict: Verdict) -> str:
+    """Return the judged reading in words, and how many were tried."""
+    reading, tried = verdict.claim.judged, verdict.tried
+    text = f"{reading.name}: {reading.why}"
+    if reading.departs:
+        text += f". Departs from the text: {'; '.join(reading.departs)}"
+    if tried:
+        text += f". Chosen among {count(len(tried), 'reading')} on development seeds"
     return f"{text}."
 
 
@@ -160,6 +172,7 @@ def comparison(verdict: Verdict) -> ViewTable:
     """Return published next to measured values: one row per arm, two columns per measure."""
     claim = verdict.claim
     published = {p.quantity: p for p in claim.published}
+    draws = {draw.quantity: draw for draw in verdict.draws}
     measures = list(dict.fromkeys(q.measure for q in published))
     columns = ["method"]
     for measure in measures:
@@ -173,6 +186,8 @@ def comparison(verdict: Verdict) -> ViewTable:
             printed = published.get(quantity)
             outcome = verdict.numbers.outcomes.get(printed) if printed else None
             mark = _REPRODUCED[outcome] if outcome else ""
+            if quantity in draws:
+                mark = _CONSISTENT[draws[quantity].outcome]
             here = verdict.measured.get(quantity)
             row += [
                 printed.printed if printed else "",
@@ -181,11 +196,18 @@ def comparison(verdict: Verdict) -> ViewTable:
         if any(row[1:]):
             urgent.append(0 if any("✗" in cell for cell in row) else 1 if any(row[1::2]) else 2)
             rows.append(tuple(row))
+    meaning = "✓ within printed precision and stated SD"
+    if draws:
+        tally = verdict.tally
+        meaning = (
+            "✓ the printed number is consistent with our runs, ✗ inconsistent, ~ not informative. "
+            f"{tally}; {verdict.numbers.reproduced} within printed precision and stated SD"
+        )
     return ViewTable(
         tuple(columns),
         tuple(rows),
         "Published and measured",
-        f"Mean {CI}; ✓ within printed precision and stated SD",
+        f"Mean {CI}; {meaning}",
         "l" + "r" * (len(columns) - 1),
         brief=tuple(sorted(range(len(rows)), key=urgent.__getitem__)),
     )
@@ -303,17 +325,19 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         before = "" if verdict.older_than_rule else ", fixed before the run"
         table = checks(verdict, verdict.check_results, f"Acceptance criteria{before}")
         found.append(View("All checks", tables=(table,)))
-    missed = tuple(
-        f"{quantity_label(claim, p.quantity)}: published {p.printed} ± {number(p.margin)}"
-        + (f", measured {spread(e, p.quantity.measure)}" if e else "")
-        + (" (undecided)" if outcome == "undecided" else "")
-        for p, outcome in verdict.numbers.outcomes.items()
-        if outcome != "holds"
-        for e in [verdict.measured.get(p.quantity)]
-    )
+    missed = _missed_draws(verdict) if verdict.draws else _missed_numbers(verdict)
     if missed:
-        title = f"{count(len(missed), 'published number')} not reproduced"
+        word = "not consistent" if verdict.draws else "not reproduced"
+        title = f"{count(len(missed), 'published number')} {word}"
         found.append(View(title, items=missed, name="numbers"))
+    if verdict.tried:
+        rows = tuple(
+            (each.name, f"{each.consistent} of {each.of}" if each.of else "–", each.statement)
+            for each in verdict.tried
+        )
+        columns = ("reading", "consistent numbers", "statement")
+        table = ViewTable(columns, rows, align="lrl")
+        found.append(View("Readings tried on development seeds", tables=(table,), name="readings"))
     definitions = tuple(f"{label}: {meaning}" for label, meaning in definitions_of(claim))
     if definitions:
         found.append(View("Definitions", items=definitions, name="definitions"))
@@ -338,61 +362,35 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
     return tuple(found)
 
 
+def _missed_draws(verdict: Verdict) -> tuple[str, ...]:
+    """Return the printed numbers that are not consistent with our runs, and their intervals."""
+    return tuple(
+        f"{quantity_label(verdict.claim, draw.quantity)}: published {draw.printed}, predicted "
+        f"{_ends(draw)}" + (f", which contains the mean of {draw.other}" if draw.other else "")
+        for draw in verdict.draws
+        if draw.outcome != "consistent"
+    )
+
+
+def _ends(draw: Draw) -> str:
+    if draw.low is None or draw.high is None:
+        return "without an interval (one seed)"
+    return f"{number(draw.low, draw.measure)} to {number(draw.high, draw.measure)}"
+
+
+def _missed_numbers(verdict: Verdict) -> tuple[str, ...]:
+    """Return the printed numbers that are not reproduced within their printed precision."""
+    return tuple(
+        f"{quantity_label(verdict.claim, p.quantity)}: published {p.printed} ± {number(p.margin)}"
+        + (f", measured {spread(e, p.quantity.measure)}" if e else "")
+        + (" (undecided)" if outcome == "undecided" else "")
+        for p, outcome in verdict.numbers.outcomes.items()
+        if outcome != "holds"
+        for e in [verdict.measured.get(p.quantity)]
+    )
+
+
 def _seeds(verdict: Verdict) -> str:
     if len(verdict.seeds) > 1:
         return f"{verdict.seeds[0]}–{verdict.seeds[-1]}"
     return "exact" if verdict.claim.exact else ", ".join(map(str, verdict.seeds))
-
-
-def verdict_from_json(data: Mapping[str, Any], claim: Claim) -> Verdict:
-    """Build a verdict from `Verdict.to_json` output and its claim."""
-
-    def value(number: float | None, otherwise: float = math.nan) -> float:
-        return otherwise if number is None else number
-
-    def estimated(quantity: str) -> Estimate:
-        low, high = data["interval"][quantity]
-        return Estimate(
-            value(data["measured"][quantity]),
-            value(low, -math.inf),
-            value(high, math.inf),
-            len(data["seeds"]),
-        )
-
-    by_check = {str(check): check for check in claim.checks}
-    control = data["control"]
-    check_results = [
-        CheckResult(check, row["verdict"], estimated(str(check.quantity)), row["reason"])
-        for row in data["checks"]
-        for check in [by_check[row["check"]]]
-    ]
-    outcomes = {
-        p: data["published_outcomes"][str(p.quantity)]
-        for p in claim.published
-        if str(p.quantity) in data["published_outcomes"]
-    }
-    return Verdict(
-        claim=claim,
-        scale=data["scale"],
-        outcome=FORMER_OUTCOMES.get(data["verdict"], data["verdict"]),
-        seen=data["seen"],
-        reason=data["reason"],
-        check_results=tuple(check_results),
-        numbers=Numbers(outcomes, tuple(data["not_reproduced"])),
-        conditions=tuple(
-            Met(condition, value(h["value"], math.inf), value(h["needed"]))
-            for condition, h in zip(claim.conditions, data["hypotheses"], strict=True)
-        ),
-        control=ControlVerdict(control["what"], control["verdict"], tuple(control["held"]))
-        if control
-        else None,
-        measured={q: estimated(str(q)) for q in claim.quantities if str(q) in data["measured"]},
-        seeds=tuple(data["seeds"]),
-        look=data["look"],
-        diverged=data["diverged"],
-        trials=data["trials"],
-        seconds=data["seconds"],
-        older=data.get("older", 0),  # files written before fingerprints have none
-        older_than_rule=data["older_than_rule"],
-        provenance=data["provenance"],
-    )

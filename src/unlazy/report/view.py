@@ -180,6 +180,7 @@ HOMES = {
     "ScalingOutcome": "scaling",
     "AuditOutcome": "audits",
     "RankingOutcome": "rankings",
+    "ReadingsOutcome": "readings",
     "Diagnosis": "circuits",
 }
 

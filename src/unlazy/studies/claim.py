@@ -7,14 +7,15 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from unlazy.core.errors import BadInput, require, require_one_of
+from unlazy.core.errors import require, require_one_of
 from unlazy.lab.arms import StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, NotRun
-from unlazy.lab.judging import Verdict, judge
+from unlazy.lab.judging import TriedReading, Verdict, judge
 from unlazy.lab.rules import SCALES, Scale, shuffled
 from unlazy.lab.store import Run, Store
 from unlazy.lab.study import Records, Rounds, Say, silent
 from unlazy.lab.trials import Record, Runnable, Trial, now
+from unlazy.studies.readings import ReadingsOutcome
 
 #: Whether the arms are those of the claim or those of its negative control.
 Role = Literal["claim", "control"]
@@ -26,6 +27,7 @@ class ClaimStudy:
     """A claim at a scale on chosen seeds, with its negative control if `with_control`.
 
     `look`: number of the interim analysis, or 0 if the number of seeds is fixed (see `judging`).
+    `other_reading`: the claim is under another reading than the one that is judged by default.
     """
 
     claim: Claim
@@ -33,6 +35,7 @@ class ClaimStudy:
     seeds: tuple[int, ...]
     with_control: bool = False
     look: int = 0
+    other_reading: bool = False
 
     arrays = False
 
@@ -88,6 +91,7 @@ class ClaimStudy:
             look=self.look,
             control=control,
             older=sum(found[each].id != each for each in used),
+            tried=tried_readings(self.claim, self.scale, store),
         )
 
     def _joined(self, role: Role, found: Records) -> ArmRecords:
@@ -102,7 +106,9 @@ class ClaimStudy:
         }
         first, count = self.seeds[0], len(self.seeds)
         outcome = {"look": self.look}
-        return Run(role, self.claim.id, self.scale, first, count, arms, now(), outcome)
+        # A run under another reading must not replace the one that is judged.
+        name = self.claim.id + (f" ({self.claim.reading})" if self.other_reading else "")
+        return Run(role, name, self.scale, first, count, arms, now(), outcome)
 
 
 def claim_study(
@@ -112,13 +118,17 @@ def claim_study(
     seeds: int | None = None,
     first_seed: int | None = None,
     with_control: bool = False,
+    reading: str | None = None,
 ) -> ClaimStudy:
-    """Build the study of a claim, by default on its held-out seeds."""
+    """Build the study of a claim, by default on its held-out seeds and under its own reading."""
     require_one_of("`scale`", scale, SCALES)
+    other = reading is not None and reading != claim.judged.name
+    claim = claim if reading is None else claim.under(reading)
     count = claim.seeds[scale] if seeds is None else seeds
     require(count >= 1, f"The number of seeds must be positive, got {count}.")
     first = claim.first_seed if first_seed is None else first_seed
-    return ClaimStudy(claim, scale, tuple(range(first, first + count)), with_control)
+    seeds_used = tuple(range(first, first + count))
+    return ClaimStudy(claim, scale, seeds_used, with_control, other_reading=other)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,11 +168,7 @@ class UntilDecided:
 
 def arms_of(claim: Claim, scale: Scale, role: Role = "claim") -> Mapping[str, StudyArm]:
     """Return the arms of a claim, or of its control."""
-    if role == "claim":
-        return claim.study(scale)
-    if claim.control is None:
-        raise BadInput(f"{claim.id} has no control.")
-    return claim.control.study(scale)
+    return claim.arms(scale) if role == "claim" else claim.control_arms(scale)
 
 
 def waiting_for_data(
@@ -185,7 +191,7 @@ def null_of(claim: Claim) -> Claim | None:
     None if no arm learns from labels, or if the statement is true for any labels.
     """
     if claim.label_free_reason or all(
-        shuffled_labels(arm) is None for arm in claim.study("laptop").values()
+        shuffled_labels(arm) is None for arm in claim.arms("laptop").values()
     ):
         return None
     return dataclasses.replace(
@@ -196,6 +202,7 @@ def null_of(claim: Claim) -> Claim | None:
         conditions=(),
         control=None,
         corrections=(),
+        discrepancies=(),
         plots=(),
     )
 
@@ -256,4 +263,20 @@ def verdict_of(claim: Claim, run: Run, store: Store) -> Verdict:
         look=(run.outcome or {}).get("look", 0),
         control=stored_control(claim, run.setting, store),  # type: ignore[arg-type]
         older=len({*then} - {*now_ids}),
+        tried=tried_readings(claim, run.setting, store),
     )
+
+
+def tried_readings(claim: Claim, scale: str, store: Store) -> list[TriedReading]:
+    """Return the readings of the newest comparison of readings of a claim at a scale."""
+    for run in store.runs("readings"):
+        told = run.outcome or {}
+        if told.get("scale") == scale and claim.id in told.get("claims", ()):
+            outcome = ReadingsOutcome.from_json(told)
+            return [
+                TriedReading(each.reading.name, own.tally.consistent, own.tally.of, own.statement)
+                for each in outcome.results
+                for own in each.claims
+                if own.claim == claim.id
+            ]
+    return []

@@ -18,13 +18,20 @@ from unlazy.papers.allenzhu2019.theorem1 import THEOREM1
 from unlazy.tasks.hierarchy import HardInstance, PairHierarchy, RealParity, SmoothHierarchy
 
 CITATION = (
-    "Z. Allen-Zhu, Y. Li. What Can ResNet Learn Efficiently, Going Beyond Kernels? NeurIPS 2019."
+    "Z. Allen-Zhu, Y. Li. What Can ResNet Learn Efficiently, Going Beyond Kernels? "
+    "arXiv:1905.10337v3, 2020 (earlier edition: NeurIPS 2019)."
+)
+EDITION = (
+    "The text we read is arXiv:1905.10337v3 of June 1, 2020, which by its own note strengthens the "
+    "experiments of earlier versions; the edition published at NeurIPS 2019 was not read. "
+    "Formulas were read from extracted text, in which symbols may have been lost."
 )
 BIBTEX = """@inproceedings{allenzhu2019,
   title = {What Can {ResNet} Learn Efficiently, Going Beyond Kernels?},
   author = {Allen-Zhu, Zeyuan and Li, Yuanzhi},
   booktitle = {Advances in Neural Information Processing Systems},
   volume = {32},
+  note = {Version read: arXiv:1905.10337v3, 2020},
   year = {2019}
 }"""
 
@@ -41,7 +48,7 @@ CLAIMS = (
     FIGURE4,
 )
 
-__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "EDITION", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 NOT_RUN = ()
 

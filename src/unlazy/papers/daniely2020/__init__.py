@@ -17,14 +17,22 @@ from unlazy.papers.daniely2020.rows import ROWS
 from unlazy.papers.daniely2020.training import TRAINING
 from unlazy.tasks.equal_bits import EqualBits
 
-__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "EDITION", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
-CITATION = "A. Daniely, E. Malach. Learning Parities with Neural Networks. NeurIPS 2020."
-BIBTEX = """@inproceedings{daniely2020,
+CITATION = (
+    "A. Daniely, E. Malach. Learning Parities with Neural Networks. Preprint, 2020 (later edition: "
+    "NeurIPS 2020)."
+)
+EDITION = (
+    "The text we read is a preprint without date, venue or experiments, whose latest reference is "
+    "of November 2019. The edition published at NeurIPS 2020 was not read; no entry refers to it. "
+    "Formulas were read from extracted text, in which symbols may have been lost."
+)
+BIBTEX = """@misc{daniely2020,
   title = {Learning Parities with Neural Networks},
   author = {Daniely, Amit and Malach, Eran},
-  booktitle = {Advances in Neural Information Processing Systems},
-  volume = {33},
+  howpublished = {Preprint},
+  note = {Later edition: Advances in Neural Information Processing Systems 33},
   year = {2020}
 }"""
 

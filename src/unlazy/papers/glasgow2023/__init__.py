@@ -19,6 +19,11 @@ CITATION = (
     "M. Glasgow. SGD Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal "
     "Sample Complexity: A Case Study in the XOR Problem. ICLR 2024 (arXiv 2023)."
 )
+EDITION = (
+    "The text we read has no title page, date or list of references, so it is not known whether it "
+    "is the arXiv or the ICLR edition; no other one was compared. It was extracted by character "
+    "recognition: many symbols of formulas were lost and derived again."
+)
 BIBTEX = """@inproceedings{glasgow2023,
   title = {{SGD} Finds then Tunes Features in Two-Layer Neural Networks with Near-Optimal
     Sample Complexity: A Case Study in the {XOR} Problem},
@@ -45,7 +50,7 @@ CLAIMS = (
     LOWERBOUND,
 )
 
-__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
+__all__ = ["BIBTEX", "CITATION", "CLAIMS", "EDITION", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
 
 TASKS = {
     "glasgow2023/task": Entry(MultiIndex(d=128), "XOR of two hidden coordinates on the cube"),

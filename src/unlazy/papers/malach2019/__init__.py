@@ -36,7 +36,11 @@ from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, Pro
 
 CITATION = (
     "E. Malach, S. Shalev-Shwartz. Learning Boolean Circuits with Neural Networks. "
-    "arXiv:1910.11923, 2020."
+    "arXiv:1910.11923v2, 2020."
+)
+EDITION = (
+    "The text we read is arXiv:1910.11923v2 of January 18, 2020; no other edition was compared. "
+    "Formulas were read from extracted text, in which symbols may have been lost."
 )
 BIBTEX = """@article{malach2019,
   title = {Learning {Boolean} Circuits with Neural Networks},

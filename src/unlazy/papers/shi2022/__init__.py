@@ -12,6 +12,7 @@ from unlazy.core.naming import Deferred, Entry
 from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.bounds import BOUNDS
 from unlazy.papers.shi2022.classifier import CLASSIFIER
+from unlazy.papers.shi2022.discrepancies import DISCREPANCIES
 from unlazy.papers.shi2022.errata import ERRATA
 from unlazy.papers.shi2022.filters import TABLE7
 from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
@@ -42,6 +43,11 @@ CITATION = (
     "Z. Shi, J. Wei, Y. Liang. A Theoretical Analysis on Feature Learning in Neural Networks: "
     "Emergence from Inputs and Advantage over Fixed Features. ICLR 2022."
 )
+EDITION = (
+    "The text we read has Appendices A to F and names no venue or date; no other edition was "
+    "compared. It was extracted from a PDF file: symbols may have been lost, and figures were not "
+    "seen, except for their captions."
+)
 BIBTEX = """@inproceedings{shi2022,
   title = {A Theoretical Analysis on Feature Learning in Neural Networks: Emergence from Inputs
     and Advantage over Fixed Features},
@@ -70,7 +76,16 @@ CLAIMS = (
     ALGORITHM1,
 )
 
-__all__ = ["BIBTEX", "CITATION", "CLAIMS", "ERRATA", "LEARNERS", "TASKS"]
+__all__ = [
+    "BIBTEX",
+    "CITATION",
+    "CLAIMS",
+    "DISCREPANCIES",
+    "EDITION",
+    "ERRATA",
+    "LEARNERS",
+    "TASKS",
+]
 
 TASKS = {
     "shi2022/task": Entry(

@@ -1,4 +1,4 @@
-"""Errors found while checking the paper, with corrections. None affects a main conclusion.
+"""Errors found in the text we have of the paper, with corrections. None affects a main conclusion.
 
 Reference: shi2022.
 """

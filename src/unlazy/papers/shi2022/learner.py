@@ -30,7 +30,10 @@ class TwoStep:
     w is set from the sample, see `Descent`. noise: σ_ξ of steps 1 and 2. w_rate, a_rate: step sizes
     for t > 2 of the first layer (weights and biases) and the second. drop: fraction of the
     remaining steps after which step sizes are divided by ten (1: never). features_rate,
-    tangent_rate: step sizes of random features and linearized network.
+    tangent_rate: step sizes of random features and linearized network. noise = 0: none. optimizer:
+    of the network for t > 2; with "adam", all parameters have step size w_rate. kept: fraction of
+    the initial weights that remains after step 1. class_weighted: in steps 1 and 2;
+    always_weighted: in all steps of all methods.
     """
 
     m: int
@@ -49,6 +52,9 @@ class TwoStep:
     features_rate: float
     tangent_rate: float
     drop: float
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    kept: float = 0.0
+    always_weighted: bool = False
 
     @classmethod
     def theorem(
@@ -150,20 +156,20 @@ class TwoStep:
 
     def network(self, record: tuple[int, ...] = ()) -> GradientDescent:
         """Return the network, trained by the whole schedule."""
-        rates = {"w": self.w_rate, "b": self.w_rate, "a": self.a_rate}
-        return GradientDescent(
-            self.init, (*self._features(2), self._classifier(self.T - 2, rates)), record=record
-        )
+        rates = {"w": self.w_rate, "b": self.w_rate, "a": self._readout_rate}
+        rest = self._classifier(self.T - 2, rates)
+        rest = dataclasses.replace(rest, optimizer=self.optimizer)
+        return GradientDescent(self.init, (*self._features(2), rest), record=record)
 
     def frozen(
         self,
         after: Literal[1, 2],
         record: tuple[int, ...] = (),
         *,
-        readout: Literal["sgd", "converged"] = "sgd",
+        readout: Literal["trained", "converged"] = "trained",
     ) -> GradientDescent:
         """Return One Step or Two Step: the first layer is frozen after step `after`, and a
-        classifier is trained on it.
+        classifier is trained on it: as the network is for t > 2, or to convergence.
 
         The converged readout runs in double precision: after one step of the theorem's size,
         features differ from their means by 1e-8.
@@ -172,21 +178,17 @@ class TwoStep:
             return GradientDescent(
                 self.init, (*self._features(after), RidgeReadout()), record=record, precision=64
             )
-        classifier = self._classifier(self.T - after, {"a": self.a_rate})
+        classifier = self._classifier(self.T - after, {"a": self._readout_rate})
+        classifier = dataclasses.replace(classifier, optimizer=self.optimizer)
         return GradientDescent(self.init, (*self._features(after), classifier), record=record)
 
-    def literal_step(self) -> GradientDescent:
-        """Return the first step computed literally, w − η(∇ + 2λw) with 2λη = 1.
-
-        In single precision, rounding leaves a remainder of w.
-        """
-        first = dataclasses.replace(
-            self._features(1)[0], full_decay=(), decay={"w": 1 / (2 * self.first)}
-        )
-        return GradientDescent(self.init, (first,))
+    @property
+    def _readout_rate(self) -> float:
+        """Step size of the second layer for t > 2."""
+        return self.w_rate if self.optimizer == "adam" else self.a_rate
 
     def random_features(
-        self, record: tuple[int, ...] = (), *, readout: Literal["sgd", "converged"] = "sgd"
+        self, record: tuple[int, ...] = (), *, readout: Literal["trained", "converged"] = "trained"
     ) -> GradientDescent:
         """Return random features: the first layer is frozen at initialization."""
         if readout == "converged":
@@ -208,14 +210,15 @@ class TwoStep:
             dict.fromkeys(("w", "b", "a"), self.first),
             steps=1,
             full_decay=("w",),
-            smoothing=self.noise,
+            kept=self.kept or None,
+            smoothing=self.noise or None,
             class_weighted=self.class_weighted,
         )
         second = Descent(
             dict.fromkeys(("w", "b", "a"), self.second),
             steps=1,
             full_decay=("w", "a"),
-            smoothing=self.noise,
+            smoothing=self.noise or None,
             class_weighted=self.class_weighted,
             spread=self.spread,
         )
@@ -224,5 +227,9 @@ class TwoStep:
     def _classifier(self, steps: int, rates: dict[str, float]) -> Descent:
         """Return minibatch steps without noise or decay; step sizes are divided by 10 at `drop`."""
         return Descent(
-            rates, steps=steps, batch=self.batch, drop=self.drop if self.drop < 1 else None
+            rates,
+            steps=steps,
+            batch=self.batch,
+            drop=self.drop if self.drop < 1 else None,
+            class_weighted=self.always_weighted,
         )
