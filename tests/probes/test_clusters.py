@@ -10,6 +10,7 @@ import pytest
 
 from programs import drawn, looked
 from toys import Halfspace
+from unlazy.core.errors import BadInput
 from unlazy.learners.base import Trace
 from unlazy.networks.image_resnet import ImageResNetInit
 from unlazy.networks.two_layer import TwoLayer
@@ -39,12 +40,26 @@ def test_clusters_are_connected_and_large_enough():
     loose = np.eye(d)[5:9]
     w = around([np.eye(d)[0], -np.eye(d)[0], np.eye(d)[1], *loose], [8, 6, 2, 1, 1, 1, 1], 0.05)
     members = cluster_members(unit_rows(w), 0.5, 3)
-    assert members.sum(axis=1).tolist() == [8, 6, 0, 0], "two are large enough, the largest first"
+    assert members.sum(axis=1).tolist() == [8, 6, *[0] * 8], "two are large enough, largest first"
     assert members[0].tolist() == [1] * 8 + [0] * 12
     # A chain of neighbors is one cluster, though its ends are far apart.
     angles = np.linspace(0, np.pi, 12)
     chain = jnp.asarray(np.stack([np.cos(angles), np.sin(angles)], axis=1), jnp.float32)
-    assert cluster_members(chain, 0.9, 3).sum(axis=1).tolist() == [12, 0, 0, 0]
+    assert cluster_members(chain, 0.9, 3).sum(axis=1).tolist() == [12, *[0] * 9]
+
+
+def test_more_than_four_clusters_are_counted():
+    """Five clusters of a fifth of the neurons each, and then of a tenth each ten."""
+    d, key = 24, jax.random.key(0)
+    task = drawn(Halfspace(d), key)
+    for count in (5, 10):
+        w = around(np.eye(d)[:count], [20 // count] * count, 0.02)
+        models = jax.tree.map(lambda leaf: leaf[None], network(w))
+        trace = Trace(models, jnp.zeros(1), Batch(jnp.zeros((1, d)), jnp.ones(1)), (0,))
+        found = looked(WeightClusters(), task, trace, found={}, key=key)
+        assert found["clusters"].tolist() == [count] and found["gathered"].tolist() == [1]
+    with pytest.raises(BadInput, match=r"fraction must be in \[0.1, 1\]"):
+        WeightClusters(fraction=0.05)
 
 
 def network(w):
@@ -78,7 +93,7 @@ def test_members_move_from_initialization_to_their_center():
     # opposite images.
     np.testing.assert_allclose(found["tiles"][-1, 0, 0, 0, 0], 255, atol=1)
     np.testing.assert_allclose(found["tiles"][-1, 1, 0, 0, 0], 0, atol=1)
-    assert found["neurons"].shape[:2] == (3, 20) and found["centres"].shape[1] == 4
+    assert found["neurons"].shape[:2] == (3, 20) and found["centres"].shape[1] == 10
     cosines = unit_rows(found["neurons"][-1]) @ unit_rows(found["centres"][-1])[0]
     assert jnp.sum(cosines > 0.9) == 10, "angles are kept in the coordinates that are stored"
 

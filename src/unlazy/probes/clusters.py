@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from unlazy.core.errors import BadInput
+from unlazy.core.errors import BadInput, require
 from unlazy.core.linear_algebra import orthogonal_triangular
 from unlazy.learners.base import Trace
 from unlazy.networks.adapters import OnVectors
@@ -24,8 +24,10 @@ from unlazy.networks.base import HasNeurons, Model
 from unlazy.probes.base import Probe
 from unlazy.tasks.base import Data
 
-#: Maximum number of clusters, the largest first.
-MAX_CLUSTERS = 4
+#: Maximum number of clusters, which `MIN_FRACTION` of all neurons in each implies.
+MAX_CLUSTERS = 10
+#: Smallest fraction of neurons that may be required of a cluster.
+MIN_FRACTION = 1 / MAX_CLUSTERS
 #: Number of neurons whose images are stored.
 TILES = 24
 
@@ -50,9 +52,10 @@ def connected(units: Float[Array, "m d"], near: Float[Array, ""] | float) -> Boo
 def cluster_members(
     units: Float[Array, "m d"], near: Float[Array, ""] | float, min_size: float
 ) -> Float[Array, "c m"]:
-    """Return the indicators of the largest clusters with at least `min_size` neurons.
+    """Return the indicators of all clusters with at least `min_size` neurons, the largest first.
 
-    Each row is one cluster: 1 for a member, 0 otherwise. A row without a cluster is zero.
+    Each row is one cluster: 1 for a member, 0 otherwise. A row without a cluster is zero. There are
+    at most `MAX_CLUSTERS` rows.
     """
     linked = connected(units, near)
     size = jnp.sum(linked, axis=1)
@@ -87,6 +90,13 @@ class WeightClusters(Probe):
     image: tuple[int, int, int] | None = eqx.field(
         static=True, default=None, metadata={"key": "picture"}
     )
+
+    def __check_init__(self) -> None:
+        require(
+            MIN_FRACTION <= self.fraction <= 1,
+            f"fraction must be in [{MIN_FRACTION:g}, 1], so that all clusters are counted, got "
+            f"{self.fraction}.",
+        )
 
     def __call__(
         self, task: Data, trace: Trace, *, found: Mapping[str, Any], key: PRNGKeyArray

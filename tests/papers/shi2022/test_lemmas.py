@@ -23,11 +23,17 @@ from unlazy.papers.shi2022.constants import (
     theorem_26,
     theorem_34,
 )
-from unlazy.papers.shi2022.gradients import FirstGradient, SecondGradient
+from unlazy.papers.shi2022.gradients import FirstGradient, FirstStep, SecondGradient
 from unlazy.papers.shi2022.lemmas import MEETING_CONDITIONS, SECOND, SMALL_BOUNDS
 from unlazy.papers.shi2022.population import background, components
 from unlazy.papers.shi2022.probes import Drift
-from unlazy.papers.shi2022.readout import GoodReadout, OnlineDescent, min_max_weight
+from unlazy.papers.shi2022.readout import (
+    GoodReadout,
+    OnlineDescent,
+    min_max_weight,
+    on_rows,
+    smallest,
+)
 from unlazy.tasks.base import Batch
 
 
@@ -238,3 +244,31 @@ def test_the_regret_of_online_descent():
     assert (
         good["broken"] == 0 and 0 < good["tightness"] < 1 < bad["tightness"] and bad["broken"] > 0
     )
+
+
+def test_initial_neurons_are_typical():
+    """With δ so large that most draws are rejected, all neurons are within the bounds."""
+    neurons = FirstStep(3, 1, 1, D=40)
+    rng = np.random.default_rng(0)
+    draws = [neurons.initial(40, rng) for _ in range(200)]
+    limit = math.sqrt(2 * math.log(1 / 0.05))
+    assert max(abs(b) for _, b, _ in draws) <= limit / 9
+    assert max(abs(a) for _, _, a in draws) <= limit * 10 / (0.25 * 9)
+    assert max(np.max(np.abs(q)) for q, _, _ in draws) <= math.sqrt(2 * math.log(40 / 0.05)) / 3
+
+
+def test_the_first_step_forgets_the_initial_weights():
+    found = FirstStep(5, 2, 2, D=800).measure(key=jax.random.key(0))
+    assert found["error"] < 0.05 and found["share"] < 0.05
+    assert all(found[f"{name}_ratio"] < 1 for name in ("relevant", "background", "bias", "second"))
+    kept = FirstStep(5, 2, 2, D=800, kept=1.0).measure(key=jax.random.key(0))
+    assert kept["background_ratio"] > 1 and kept["share"] > 0.1
+
+
+def test_growing_rows_give_the_minimum_over_all_rows():
+    rng = np.random.default_rng(0)
+    signed = rng.normal(size=(3000, 4)) + 2.0
+    whole = smallest(signed)
+    grown = on_rows(signed, smallest, added=10)
+    assert grown.value == pytest.approx(whole.value, rel=1e-6)
+    assert np.min(signed @ grown.a) > 1 - 1e-5

@@ -106,7 +106,7 @@ def test_an_oracle_that_misses_its_tolerance_is_detected(learner):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("D", slow_but_first([4, 16]))
+@pytest.mark.parametrize("D", slow_but_first([4, 20]))
 def test_accuracy_over_the_population_or_over_fresh_examples(D):
     """A constant network is correct on the fraction of its class; exactly, if inputs are listed."""
     task = drawn(BalancedParity(d=D, D=D, k=3, negative=0.3), jax.random.key(0))

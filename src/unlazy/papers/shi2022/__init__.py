@@ -16,11 +16,11 @@ from unlazy.papers.shi2022.discrepancies import DISCREPANCIES
 from unlazy.papers.shi2022.errata import ERRATA
 from unlazy.papers.shi2022.filters import TABLE7
 from unlazy.papers.shi2022.general import GENERAL, LEMMA35, THEOREM34, general_task
+from unlazy.papers.shi2022.general_lemmas import GENERAL_LEMMAS
 from unlazy.papers.shi2022.images import FIGURE19, FIGURES17_18
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.lemmas import LEMMAS
 from unlazy.papers.shi2022.mixtures import MIXTURES, REPRESENTATIONS, representation_task
-from unlazy.papers.shi2022.not_run import NOT_RUN
 from unlazy.papers.shi2022.queries import QUERIES
 from unlazy.papers.shi2022.rows import ROWS
 from unlazy.papers.shi2022.schedule import SCHEDULES
@@ -66,6 +66,7 @@ CLAIMS = (
     *QUERIES,
     THEOREM34,
     LEMMA35,
+    *GENERAL_LEMMAS,
     *ROWS,
     *SCHEDULES,
     FIGURES17_18,
@@ -83,7 +84,6 @@ __all__ = [
     "EDITION",
     "ERRATA",
     "LEARNERS",
-    "NOT_RUN",
     "TASKS",
 ]
 

@@ -29,23 +29,30 @@ from unlazy.probes.performance import Performance
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.dictionary.patterns import ParityMixture
 
-#: Tasks whose inputs can be enumerated, with m ≥ max(k⁴, D) pairs and T = m^(4/3) steps; n and
-#: batch are not used.
+#: Tasks whose inputs can be enumerated, with po = 1/2 ≥ k²/D and m ≥ max(k⁴, D) pairs; n and batch
+#: are not used.
 LISTABLE: dict[Scale, Size] = {
     "smoke": Size(d=6, D=6, k=3, m=8, T=20, n=64, batch=8, test=64),
-    "laptop": Size(d=12, D=12, k=3, m=81, T=351, n=4096, batch=1000, test=4096),
-    "paper": Size(d=14, D=14, k=3, m=243, T=1518, n=8192, batch=1000, test=8192),
+    "laptop": Size(d=18, D=18, k=3, m=81, T=100, n=4096, batch=1000, test=4096),
+    "paper": Size(d=18, D=18, k=3, m=243, T=200, n=8192, batch=1000, test=8192),
 }
 DELTA = 0.05
 
 
 def _of_lemma23(sizes: dict[Scale, Size]) -> tuple[Condition, ...]:
-    """Return the conditions of Lemma 23, with δ = 0.05 and γ = 1/4."""
+    """Return the conditions of Lemma 23, with δ = 1/k³ and γ = 1/4."""
+
+    def log_squared(scale: Scale) -> float:
+        size = sizes[scale]
+        return math.log(size.D * size.m * size.k**3 / 0.25) ** 2
+
+    laptop, paper = (sizes[s].k / log_squared(s) for s in ("laptop", "paper"))
     return (
         Condition(
-            "k = Ω(log²(Dm/(δγ))), constant one, δ = 0.05",
+            "k = Ω(log²(Dm/(δγ))), constant one, at the largest δ = 1/k³ (it holds with constant "
+            f"{laptop:.2g} at laptop scale and {paper:.2g} at paper scale)",
             lambda s: sizes[s].k,
-            lambda s: math.log(sizes[s].D * sizes[s].m / (DELTA * 0.25)) ** 2,
+            log_squared,
         ),
         Condition(
             "po = Ω(k²/D), constant one", lambda s: 0.5, lambda s: sizes[s].k ** 2 / sizes[s].D
@@ -55,7 +62,6 @@ def _of_lemma23(sizes: dict[Scale, Size]) -> tuple[Condition, ...]:
             lambda s: sizes[s].m,
             lambda s: max(sizes[s].k ** 4, sizes[s].D),
         ),
-        Condition("δ = O(1/k³), constant one", lambda s: DELTA, lambda s: sizes[s].k ** -3, "≤"),
     )
 
 
@@ -148,8 +154,8 @@ DRIFT = Claim(
 #: Sizes of the linear program.
 LINEAR_PROGRAM: dict[Scale, Size] = {
     "smoke": Size(d=5, D=5, k=3, m=20, T=0, n=0, batch=0, test=0),
-    "laptop": Size(d=10, D=10, k=3, m=81, T=0, n=0, batch=0, test=0),
-    "paper": Size(d=12, D=12, k=3, m=243, T=0, n=0, batch=0, test=0),
+    "laptop": Size(d=18, D=18, k=3, m=81, T=0, n=0, batch=0, test=0),
+    "paper": Size(d=18, D=18, k=3, m=243, T=0, n=0, batch=0, test=0),
 }
 
 
@@ -176,8 +182,8 @@ LEMMA23 = Claim(
         (two_steps.loss <= 1e-6).by_paper().for_share(0.5),
         (two_steps["greatest"] <= 256.0).by_paper().for_share(0.5),
         (two_steps.second <= 1.0).by_paper(),
-        two_steps.weights <= math.sqrt(2 * math.log(81 / DELTA) / 3),
-        two_steps.bias <= math.sqrt(2 * math.log(81 / DELTA)),
+        two_steps.weights <= math.sqrt(2 * math.log(81 * 3**3) / 3),
+        two_steps.bias <= math.sqrt(2 * math.log(81 * 3**3)),
     ),
     conditions=_of_lemma23(LINEAR_PROGRAM),
     control=Control(

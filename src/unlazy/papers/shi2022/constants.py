@@ -1,6 +1,7 @@
 """Constants and bounds of the theorems on two-step feature learning.
 
-Reference: shi2022, Section 3.1 (initialization), Lemmas 15, 20 and 24, Theorems 26 and 34.
+Reference: shi2022, Section 3.1 (initialization), Lemmas 15, 20, 24, 40 and 45, Theorems 26 and
+34.
 """
 
 from __future__ import annotations
@@ -111,6 +112,69 @@ def lemma_20(
     error = eta * a * k * (gamma + first) / (sigma**2 * noise)
     return SecondGradientBound(
         error, error / sigma + eta / noise + eta * a * first / (sigma * noise), 0.25 / sigma * error
+    )
+
+
+class GeneralGradientBound(NamedTuple):
+    """Lemmas 40 and 45 with constants one: `error` = ε_e or ε_e2, `relevant` bounds |T_j − βγ/σ̃|
+    for j ∈ A, `background` bounds |T_j| for each j ∉ A, `noise` bounds |ν_j|.
+    """
+
+    error: float
+    relevant: float
+    background: Any
+    noise: float
+
+
+def lemma_40(
+    *,
+    D: int,
+    d: int,
+    k: int,
+    sigma: float,
+    w_scale: float,
+    noise: float,
+    input_noise: float,
+    quiet: Any,
+    delta: float,
+) -> GeneralGradientBound:
+    """Return ε_e = (D/σ̃ + √d·σ_ζ)·σ_w√(2 log(D/δ))/(σ̃σ_ξ), ε_e/σ̃, σ_φj²ε_eσ̃ and
+    (σ_ζ√log k/σ̃)·ε_ν with ε_ν = ε_e.
+
+    noise = σ_ξ, input_noise = σ_ζ, quiet = σ_φj². The second term of ε_e is printed with σ_ξ; its
+    origin |⟨w, ζ/σ̃⟩| suggests σ_ζ. The term exp(−Θ(k)) is omitted.
+    """
+    error = (D / sigma + math.sqrt(d) * input_noise) * w_scale * math.sqrt(2 * math.log(D / delta))
+    error /= sigma * noise
+    return GeneralGradientBound(
+        error,
+        error / sigma,
+        quiet * error * sigma,
+        input_noise * math.sqrt(math.log(k)) / sigma * error,
+    )
+
+
+def lemma_45(
+    *,
+    k: int,
+    sigma: float,
+    gamma: float,
+    eta: float,
+    a: float,
+    noise: float,
+    input_noise: float,
+    quiet: Any,
+    first: float,
+) -> GeneralGradientBound:
+    """Return ε_e2 = η|a|k(γ + ε_e)/(σ̃²σ_ξ), ε_e2/σ̃ + η/σ_ξ + η|a|ε_e/(σ̃σ_ξ), σ_φj²ε_e2σ̃ and
+    ησ_ζ/(γσ_ξ); first = ε_e. The terms exp(−Ω(k)) are omitted.
+    """
+    error = eta * a * k * (gamma + first) / (sigma**2 * noise)
+    return GeneralGradientBound(
+        error,
+        error / sigma + eta / noise + eta * a * first / (sigma * noise),
+        quiet * error * sigma,
+        eta * input_noise / (gamma * noise),
     )
 
 

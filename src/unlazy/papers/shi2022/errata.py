@@ -149,14 +149,26 @@ ERRATA = (
         test=_TESTS + "test_the_mean_energy_is_the_trace",
     ),
     Erratum(
+        id="shi2022/lemma44-noise",
+        where="Lemma 44, last sentence (and the proofs of Lemmas 40, 45 and 48)",
+        printed="With probability at least 1 − (d + D)·exp(−Ω(k)) over ζ, |ζ_j| ≤ O(σ_ζ√log k) and "
+        "|⟨ζ, M_ℓ⟩| ≤ O(σ_ζ√log k) for all j and ℓ",
+        correction="|ζ_j| ≤ O(σ_ζ√k) and |⟨ζ, M_ℓ⟩| ≤ O(σ_ζ√k) with this probability. The bound "
+        "of Lemma 40 on ν_j does not need it: E|ζ_j| ≤ σ_ζ suffices.",
+        shown="P(|ζ_j| > Cσ_ζ√log k) is about k^(−C²/2), which exceeds (d + D)·exp(−ck) for large "
+        "k and all constants C, c > 0; P(|ζ_j| > σ_ζ√(2k)) ≤ exp(−k).",
+        test=_TESTS + "test_gaussian_noise_exceeds_the_root_of_the_logarithm",
+    ),
+    Erratum(
         id="shi2022/mixture-signs",
         where="Appendix E.3.2, the labeling function of a Gaussian mixture as a network",
-        printed="y ≈ Σ_i a_i·ReLU(⟨c_i, x⟩) with a_i ∝ 1 for centers of label 1 and a_i ∝ −1 for "
-        "those of label −1",
-        correction="For k = 4 the signs are opposite. For odd k no such network without biases "
-        "exists.",
-        shown="At a center of the cube with k = 4 the sum is y·Σ_h C(4, h)(−1)^h·max(0, 1 − h/2) "
-        "= −y. For odd k opposite centers cancel.",
-        test="tests/papers/shi2022/test_mixtures.py::test_the_printed_signs_are_wrong",
+        printed="y is roughly Σ_i a_i·ReLU(⟨c_i, x⟩) with a_i ∝ 1 for centers of label 1 and "
+        "a_i ∝ −1 for those of label −1",
+        correction="y is roughly Σ_i a_i·ReLU(⟨c_i, x⟩ − (k − 2)) with the printed signs: the "
+        "neurons need biases. At every center this network equals 2y, for every k.",
+        shown="Centers c_i and c that differ in h signs have ⟨c_i, c⟩ = k − 2h, so that only h = 0 "
+        "passes the bias −(k − 2). Without biases the sum at a center is y·Σ_h C(k, h)(−1)^h·"
+        "max(0, k − 2h): −4y for k = 4, and 0 for odd k ≥ 3, where opposite centers cancel.",
+        test="tests/papers/shi2022/test_mixtures.py::test_the_printed_signs_need_biases",
     ),
 )

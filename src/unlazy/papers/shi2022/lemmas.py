@@ -13,7 +13,13 @@ from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Condition, Control, Scale, arm, arms
 from unlazy.papers.shi2022.computations import ExplicitLabels
-from unlazy.papers.shi2022.gradients import DELTA, GAMMA, FirstGradient, SecondGradient
+from unlazy.papers.shi2022.gradients import (
+    DELTA,
+    GAMMA,
+    FirstGradient,
+    FirstStep,
+    SecondGradient,
+)
 
 ONE_RUN: dict[Scale, int] = {"smoke": 1, "laptop": 1, "paper": 1}
 
@@ -212,6 +218,43 @@ LEMMA15 = Claim(
 )
 
 
+def step1(scale: Scale, mean: float = 0.0, kept: float = 0.0) -> dict[str, StudyArm]:
+    """Return the network after the first step, at the largest size that meets the conditions."""
+    k, sizes, m, sampled = MEETING_CONDITIONS[scale]
+    return {"first step": FirstStep(k, m, sampled, mean=mean, D=max(sizes), kept=kept)}
+
+
+after = arm("first step")
+LEMMA18 = Claim(
+    id="shi2022/lemma18",
+    where="Lemma 18 (Appendix B.4)",
+    kind="lemma",
+    statement=(
+        "Let λ_w⁽¹⁾ = 1/(2η⁽¹⁾), λ_a⁽¹⁾ = λ_b⁽¹⁾ = 0, σ_ξ = k^(−3/2), w_i⁽⁰⁾ ∈ G_w(δ) and b_i⁽⁰⁾ ∈ "
+        "G_b(δ) for all i. If po = Ω(k²/D) and k = Ω(log²(Dm/δ)), then w_i⁽¹⁾ = Σ_ℓ q_ℓ⁽¹⁾M_ℓ with "
+        "|q_ℓ⁽¹⁾ − η⁽¹⁾a_iβγ/σ̃| ≤ O(|η⁽¹⁾a_i|ε_e/σ̃), β ∈ [Ω(1), 1], for ℓ ∈ A and |q_ℓ⁽¹⁾| ≤ "
+        "O(σ_φ²|η⁽¹⁾a_i|ε_eσ̃) for ℓ ∉ A; b_i⁽¹⁾ = b_i⁽⁰⁾ + η⁽¹⁾a_iT_b with |T_b| = O(ε_e); a_i⁽¹⁾ "
+        "= a_i⁽⁰⁾ + η⁽¹⁾T_a with |T_a| = O(σ_w√log(Dm/δ))."
+    ),
+    study=step1,
+    checks=(
+        (after.relevant_ratio <= 1.0).by_paper(),
+        (after.background_ratio <= 1.0).by_paper(),
+        after.bias_ratio <= 0.05,
+        after.second_ratio <= 0.05,
+        after.error <= 0.01,
+        after.share <= 0.01,
+        after.beta.between(0.25, 1.0),
+    ),
+    conditions=_conditions(MEETING_CONDITIONS)[:3],
+    control=Control(
+        "the decay keeps a hundredth of the initial weights, and 1 is added to all labels",
+        lambda scale: step1(scale, 1.0, 0.01),
+    ),
+    **notes("shi2022/lemma18"),
+)
+
+
 #: Sizes that meet the conditions of Lemma 20 with constants one: D ≥ 2k², and m so large that η⁽¹⁾
 #: is small enough.
 SECOND: dict[Scale, Sizes] = {
@@ -251,7 +294,8 @@ STEP2 = Claim(
     kind="lemma",
     statement=(
         "After a first step with η⁽¹⁾ = O(γ/(kmσ_a)), σ_a ≤ σ̃²/(γk²), y·g⁽¹⁾(x; σ_ξ) < 1 except "
-        "for a fraction exp(−Θ(k)) of examples. With ε_e2 = O(η⁽¹⁾|a_i|k(γ + ε_e)/(σ̃²σ_ξ)) + "
+        "for a fraction exp(−Θ(k)) of examples; ⟨w_i⁽¹⁾, x⟩ and its part off A are O(η⁽¹⁾σ̃/γ), and "
+        "b_i⁽¹⁾ − b_{m+i}⁽¹⁾ = O(η⁽¹⁾|a_i|ε_e). With ε_e2 = O(η⁽¹⁾|a_i|k(γ + ε_e)/(σ̃²σ_ξ)) + "
         "exp(−Θ(k)) and σ_ξ = k^(−3/2), the second gradient has |T_j − βγ/σ̃| ≤ O(ε_e2/σ̃ + "
         "η⁽¹⁾/σ_ξ + η⁽¹⁾|a_i|ε_e/(σ̃σ_ξ)), β ∈ [Ω(1), 1], for j ∈ A, |T_j| ≤ exp(−Θ(k))/σ̃ + "
         "O(σ_φ²ε_e2σ̃) for j ∉ A, |T_b| ≤ exp(−Ω(k)) + O(ε_e2), and |T_a| = O(η⁽¹⁾σ̃/γ) + "
@@ -261,6 +305,11 @@ STEP2 = Claim(
     study=step2,
     checks=(
         (margin.margin <= 1.0).by_paper(),
+        (second.reach_ratio <= 1.0).by_paper(),
+        (second.rest_ratio <= 1.0).by_paper(),
+        second.reach_sharp <= 1.1,
+        second.rest_share <= 0.01,
+        second.pair_ratio <= 0.05,
         (second.relevant_ratio <= 1.0).by_paper(),
         (second.background_ratio <= 1.0).by_paper(),
         (second.bias_ratio <= 1.0).by_paper(),
@@ -288,4 +337,4 @@ STEP2 = Claim(
     **notes("shi2022/step2"),
 )
 
-LEMMAS = (LEMMA5, LEMMA6, LEMMA15, STEP2)
+LEMMAS = (LEMMA5, LEMMA6, LEMMA15, LEMMA18, STEP2)

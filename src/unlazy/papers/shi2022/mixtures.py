@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -19,7 +19,9 @@ from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import ExactComputation
 from unlazy.learners.gradient import Descent, GradientDescent
-from unlazy.networks.inits import AntisymmetricInit
+from unlazy.networks.base import Init
+from unlazy.networks.inits import AntisymmetricInit, PlainInit
+from unlazy.papers.shi2022.gradients import generator
 from unlazy.papers.shi2022.learner import TwoStep
 from unlazy.papers.shi2022.table1 import Size, curve_steps
 from unlazy.probes.neurons import Alignment, Clusters, SecondLayerSigns, Silhouette
@@ -76,57 +78,118 @@ FIGURE15 = Claim(
     **notes("shi2022/figure15"),
 )
 
-#: Dimension d, k and spread of the three experiments.
-SETTINGS = {
-    "Experiment 1": (100, 4, 1.0),
-    "Experiment 2": (25, 4, 0.7),
-    "Experiment 3": (100, 5, 1.0),
+
+class GaussianExperiment(NamedTuple):
+    """Dimension d, k and spread of an experiment (Table 6), and its epochs (Figure 16)."""
+
+    d: int
+    k: int
+    spread: float
+    epochs: tuple[int, int]
+
+
+EXPERIMENTS = {
+    "Experiment 1": GaussianExperiment(100, 4, 1.0, (50, 80)),
+    "Experiment 2": GaussianExperiment(25, 4, 0.7, (30, 50)),
+    "Experiment 3": GaussianExperiment(100, 5, 1.0, (50, 80)),
+}
+#: Initial weights: independent neurons with the default standard deviations of common libraries,
+#: 1/√(3·fan-in); the same in antisymmetric pairs; antisymmetric pairs with small weights.
+Initial = Literal["library", "pairs", "small"]
+
+#: Training settings that the text allows: name -> (reason, keyword arguments of `table6`).
+TABLE6_SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "adam": (
+        "typical practice: Adam with its default step size, library initialization, printed epochs",
+        {},
+    ),
+    "adam-0.003": ("as adam; the step size is not printed", {"rate": 0.003}),
+    "adam-0.01": ("as adam; the step size is not printed", {"rate": 0.01}),
+    "momentum-0.01": (
+        "SGD with momentum 0.95 is the traditional training method of Appendix E.4; step size 0.01 "
+        "is the default of Keras",
+        {"optimizer": "sgd", "momentum": 0.95, "rate": 0.01},
+    ),
+    "momentum-0.1": (
+        "as momentum-0.01, with the usual first choice of a step size for SGD",
+        {"optimizer": "sgd", "momentum": 0.95, "rate": 0.1},
+    ),
+    "sgd-0.1": ("plain SGD; the optimizer is not printed", {"optimizer": "sgd", "rate": 0.1}),
+    "sgd-1": ("plain SGD with step size 1", {"optimizer": "sgd", "rate": 1.0}),
+    "pairs": (
+        "SGD with step size 1 from antisymmetric pairs as in Section 3.1, for 10 epochs",
+        {"optimizer": "sgd", "rate": 1.0, "epochs": 10, "initial": "pairs"},
+    ),
+    "small": (
+        "SGD with step size 1 from small antisymmetric pairs, for 10 epochs",
+        {"optimizer": "sgd", "rate": 1.0, "epochs": 10, "initial": "small"},
+    ),
 }
 
 
-def mixtures(scale: Scale, initial: Literal["standard", "small"]) -> dict[str, Arm]:
-    """Return the three mixtures, with the default initial scales of common libraries or with small
-    ones.
-    """
-    m, n, steps, batch = {
-        "smoke": (20, 500, 40, 100),
-        "laptop": (400, 10_000, 400, 250),
-        "paper": (400, 10_000, 800, 250),
+def _initial(start: Initial, d: int, m: int) -> Init:
+    """Return an initialization of m neurons in d dimensions."""
+    w, a = 1 / math.sqrt(3 * d), 1 / math.sqrt(3 * m)
+    if start == "library":
+        return PlainInit(m=m, w_scale=w, b_scale=w, a_scale=a)
+    if start == "small":
+        w, a = 0.001, 0.03
+    return AntisymmetricInit(m=m // 2, w_scale=w, b_scale=w, a_scale=a, activation="relu")
+
+
+def table6(
+    scale: Scale,
+    *,
+    optimizer: Literal["sgd", "adam"] = "adam",
+    rate: float = 0.001,
+    momentum: float | None = None,
+    epochs: int | None = None,
+    initial: Initial = "library",
+) -> dict[str, Arm]:
+    """Return the three mixtures; `epochs` = None trains for the printed number of epochs."""
+    m, n, batch, test = {
+        "smoke": (40, 500, 100, 500),
+        "laptop": (800, 10_000, 250, 5_000),
+        "paper": (800, 10_000, 250, 5_000),
     }[scale]
-    record = tuple(sorted({0, *(round(steps * fraction) for fraction in (0.05, 0.1, 0.2, 0.5))}))
+    groups = ("w", "b", "a", "c") if initial == "library" else ("w", "b", "a")
     probes = (
-        Performance(500 if scale == "smoke" else 5_000, "logistic"),
+        Performance(test, "logistic"),
         Alignment(),
         Clusters(0.9),
         SecondLayerSigns(0.9),
         Silhouette(),
     )
     arms = {}
-    for name, (d, k, spread) in SETTINGS.items():
-        w, b, a = (
-            (0.001, 0.001, 0.03)
-            if initial == "small"
-            else (1 / math.sqrt(3 * d), 1 / math.sqrt(3 * d), 1 / math.sqrt(6 * m))
+    for name, mixture in EXPERIMENTS.items():
+        steps = (mixture.epochs[-1] if epochs is None else epochs) * n // batch
+        printed = (e * n // batch for e in mixture.epochs if epochs is None)
+        early = (round(steps * fraction) for fraction in (0.05, 0.1, 0.2, 0.5))
+        descent = Descent(
+            {group: rate for group in groups},
+            steps=steps,
+            batch=batch,
+            loss="logistic",
+            optimizer=optimizer,
+            momentum=momentum,
         )
-        init = AntisymmetricInit(m=m, w_scale=w, b_scale=b, a_scale=a, activation="relu")
-        descent = Descent({"w": 1.0, "b": 1.0, "a": 1.0}, steps=steps, batch=batch, loss="logistic")
         arms[name] = Arm(
-            CubeGaussians(d=d, k=k, spread=spread),
-            GradientDescent(init, (descent,), record=record),
+            CubeGaussians(d=mixture.d, k=mixture.k, spread=mixture.spread),
+            GradientDescent(
+                _initial(initial, mixture.d, m),
+                (descent,),
+                record=tuple(sorted({0, *early, *printed})),
+            ),
             n,
             probes,
         )
     return arms
 
 
-def table6(scale: Scale) -> dict[str, Arm]:
-    """Return the three mixtures with standard initial weights."""
-    return mixtures(scale, "standard")
-
-
 def table6_small(scale: Scale) -> dict[str, Arm]:
     """Return the three mixtures with small initial weights."""
-    return mixtures(scale, "small")
+    epochs = {"smoke": 8, "laptop": 10, "paper": 20}[scale]
+    return table6(scale, **TABLE6_SETTINGS["small"][1] | {"epochs": epochs})
 
 
 _MIXTURE = (
@@ -136,7 +199,7 @@ _MIXTURE = (
 )
 _MIXTURE_CHECKS = tuple(
     check
-    for name in arms(*SETTINGS)
+    for name in arms(*EXPERIMENTS)
     for check in (
         name.test_accuracy >= 99.0,
         name.covered >= 0.999,
@@ -149,7 +212,7 @@ _MIXTURE_PLOTS = tuple(
         title=title,
         x="gradient step",
         y=axis,
-        series=tuple(PlotLine(name, measure, name) for name in SETTINGS),
+        series=tuple(PlotLine(name, measure, name) for name in EXPERIMENTS),
     )
     for title, axis, measure in (
         ("Centers covered", "fraction of centers", "covered"),
@@ -159,7 +222,7 @@ _MIXTURE_PLOTS = tuple(
 
 TABLE6 = Claim(
     id="shi2022/table6",
-    where="Table 6, Figure 16 (Appendix E.3.2), from standard initial weights",
+    where="Table 6, Figure 16 (Appendix E.3.2)",
     kind="figure",
     statement=_MIXTURE,
     study=table6,
@@ -183,31 +246,56 @@ TABLE6_SMALL = Claim(
 
 
 class CenterNetwork(ExactComputation):
-    """Network Σ_i a_i·ReLU(⟨c_i, x⟩) over all centers c_i of a cube, with a_i = `sign` times the
-    label of c_i, evaluated at the centers.
+    """Network Σ_i a_i·ReLU(⟨c_i, x⟩ + b) over all centers c_i ∈ {±1}^k of a cube, with a_i = `sign`
+    times the label of c_i, and b = −(k − 2) if `biased`, otherwise 0 as printed.
 
-    `right`: fraction of centers at which the output has the sign of the label; `value`: mean of
-    label times output.
+    `right`: fraction of centers at which the output has the sign of the label; `value`: mean over
+    centers of label times output. `accuracy`: percentage of `examples` of the mixture with noise of
+    standard deviation `noise` per coordinate on which the sign is the label. Only the coordinates
+    in the span of the centers matter.
     """
 
     KEY = "CentreNetwork"
 
     k: int = eqx.field(static=True)
     sign: float = eqx.field(static=True, default=1.0)
+    biased: bool = eqx.field(static=True, default=False)
+    noise: float = eqx.field(static=True, default=0.0)
+    examples: int = eqx.field(static=True, default=20_000)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         centers = np.array(list(itertools.product((-1.0, 1.0), repeat=self.k)))
         labels = centers.prod(axis=1)
-        output = np.maximum(centers @ centers.T / self.k, 0.0) @ (self.sign * labels)
+        bias = 2.0 - self.k if self.biased else 0.0
+
+        def margins(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+            output = np.maximum(x @ centers.T + bias, 0.0) @ (self.sign * labels)
+            return np.asarray(output * y)
+
+        rng = generator(key, self.k)
+        chosen = rng.integers(len(centers), size=self.examples)
+        x = centers[chosen] + self.noise * rng.normal(size=(self.examples, self.k))
+        at_centers = margins(centers, labels)
         return {
-            "right": float(np.mean(output * labels > 1e-9)),
-            "value": float(np.mean(output * labels)),
+            "right": float(np.mean(at_centers > 1e-9)),
+            "value": float(np.mean(at_centers)),
+            "accuracy": 100 * float(np.mean(margins(x, labels[chosen]) > 1e-9)),
         }
 
 
-def center_signs(scale: Scale) -> dict[str, StudyArm]:
-    """Return the printed network for the two cubes of Table 6."""
-    return {f"k={k}": CenterNetwork(k, precision=64) for k in (4, 5)}
+def center_signs(scale: Scale, sign: float = 1.0) -> dict[str, StudyArm]:
+    """Return the network with biases at the centers of several cubes, and on the mixtures of
+    Table 6.
+    """
+    cubes: dict[str, StudyArm] = {
+        f"k={k}": CenterNetwork(k, sign, biased=True, precision=64) for k in (3, 4, 5, 6)
+    }
+    return cubes | {
+        name: CenterNetwork(
+            of.k, sign, biased=True, noise=of.spread * math.sqrt(of.k / of.d), precision=64
+        )
+        for name, of in EXPERIMENTS.items()
+    }
 
 
 SIGNS = Claim(
@@ -215,18 +303,17 @@ SIGNS = Claim(
     where="Appendix E.3.2, the labeling function as a network",
     kind="lemma",
     statement=(
-        "The label of a Gaussian mixture at the vertices of a cube is approximately Σ_i "
+        "The label of a Gaussian mixture at the vertices of a cube is roughly Σ_i "
         "a_i·ReLU(⟨c_i, x⟩) over the centers c_i, with a_i ∝ 1 for centers of label 1 and a_i ∝ −1 "
         "for centers of label −1."
     ),
     study=center_signs,
-    checks=tuple(arm(f"k={k}").right >= 1.0 for k in (4, 5)),
-    seeds={"smoke": 1, "laptop": 1, "paper": 1},
-    min_seeds=1,
-    control=Control(
-        "a cube of odd k with opposite signs, for which the sum also vanishes",
-        lambda scale: {"k=5": CenterNetwork(5, -1.0, precision=64)},
+    checks=(
+        *((arm(f"k={k}").right >= 1.0).by_paper().exactly() for k in (3, 4, 5, 6)),
+        *(arm(name).accuracy >= 95.0 for name in EXPERIMENTS),
     ),
+    control=Control("the signs are opposite", lambda scale: center_signs(scale, -1.0)),
+    corrections=("shi2022/mixture-signs",),
     **notes("shi2022/table6-signs"),
 )
 

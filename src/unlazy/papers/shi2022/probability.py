@@ -1,14 +1,16 @@
 """Exact probabilities: typical initialization, and sums over background patterns.
 
-Reference: shi2022, Lemmas 9, 10, 11 and 13.
+Reference: shi2022, Lemmas 9, 10, 11, 13, 36 and 37.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 import scipy.stats
 from jaxtyping import PRNGKeyArray
@@ -16,6 +18,7 @@ from jaxtyping import PRNGKeyArray
 from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.gradients import generator
 from unlazy.papers.shi2022.setting import all_bits
+from unlazy.tasks.dictionary.incoherent import incoherent_dictionary
 
 #: Rate of P(Σq² of n standard normals ∉ [½, 3/2]·n) as n → ∞: ½(x − 1 − log x) at x = 3/2.
 ENERGY = 0.5 * (0.5 - math.log(1.5))
@@ -74,6 +77,63 @@ class TypicalInitialization(ExactComputation):
         exact = -math.expm1(D * math.log1p(-self._beyond(math.log(D / delta))))
         frequency = float(np.mean(largest > math.sqrt(2 * math.log(D / delta))))
         return abs(frequency - exact) / math.sqrt(exact * (1 - exact) / runs)
+
+
+class GeneralInitialization(ExactComputation):
+    """Frequencies, over `draws`, with which an initialization is not typical under an incoherent
+    dictionary, divided by the bounds of Lemmas 36 and 37; maximum over three δ.
+
+    `largest`: of max_ℓ |q_ℓ| > σ_w√(2 log(D/δ)), divided by δ. `energy`: of Σ_{ℓ∉A} q_ℓ² ∉
+    [½, 3/2]·σ_w²(D − k), divided by 2·exp(−c(D − k)), c = ½(½ − log(3/2)). `length`: exact
+    probability of ‖w‖² ∉ [½, 3/2]·σ_w²d, divided by the same. `all_largest`, `all_energy`: the same
+    for m neurons at once, with Dm/δ and 2m·exp(−c(D − k)). `crowding`: Dμ/√d. `wider` (negative
+    control): factor on the weights.
+    """
+
+    d: int = eqx.field(static=True)
+    D: int = eqx.field(static=True)
+    k: int = eqx.field(static=True, default=5)
+    m: int = eqx.field(static=True, default=4)
+    coherence: float = eqx.field(static=True, default=0.001)
+    draws: int = eqx.field(static=True, default=20_000)
+    wider: float = eqx.field(static=True, default=1.0)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        key_dictionary, key_draws = jax.random.split(key)
+        M = np.asarray(
+            incoherent_dictionary(self.d, self.D, self.coherence, key=key_dictionary), float
+        )
+        w = self.wider * generator(key_draws).normal(size=(self.draws, self.d))
+        q = w @ M.T
+        energy = np.sum(q[:, self.k :] ** 2, axis=1) / (self.D - self.k)
+        outside = np.abs(energy - 1) > 0.5
+        top = np.max(np.abs(q), axis=1)
+        rare = 2 * math.exp(-ENERGY * (self.D - self.k))
+        groups = self.draws // self.m
+
+        def together(event: np.ndarray) -> float:
+            """Return the frequency with which an event occurs in a group of m neurons."""
+            return float(np.mean(event[: groups * self.m].reshape(groups, self.m).any(axis=1)))
+
+        def share(size: int, frequency: Callable[[np.ndarray], float]) -> float:
+            return max(
+                frequency(top > math.sqrt(2 * math.log(size / delta))) / delta
+                for delta in (0.5, 0.1, 0.01)
+            )
+
+        scaled = self.d / self.wider**2
+        gram = np.abs(M @ M.T - np.eye(self.D))
+        return {
+            "largest": share(self.D, lambda event: float(np.mean(event))),
+            "energy": float(np.mean(outside)) / rare,
+            "length": float(
+                scipy.stats.chi2.cdf(scaled / 2, self.d) + scipy.stats.chi2.sf(1.5 * scaled, self.d)
+            )
+            / rare,
+            "all_largest": share(self.D * self.m, together),
+            "all_energy": together(outside) / (self.m * rare),
+            "crowding": self.D * float(np.max(gram)),
+        }
 
 
 class BackgroundSums(ExactComputation):

@@ -222,16 +222,16 @@ def oracle(scale: Scale, swapped: bool = False) -> dict[str, StudyArm]:
     return {
         "correlation, D=100": arm("correlation", True, 100, 5),
         "correlation, D=100, w/o structure": arm("correlation", False, 100, 5),
-        "descent, D=12": arm("descent", True, 12, 3, fine),
-        "descent, D=12, w/o structure": arm("descent", False, 12, 3, fine),
+        "descent, D=30": arm("descent", True, 30, 3, fine),
+        "descent, D=30, w/o structure": arm("descent", False, 30, 3, fine),
     }
 
 
 correlation, correlation_plain, descent, descent_plain = arms(
     "correlation, D=100",
     "correlation, D=100, w/o structure",
-    "descent, D=12",
-    "descent, D=12, w/o structure",
+    "descent, D=30",
+    "descent, D=30, w/o structure",
 )
 ORACLE = Claim(
     id="shi2022/theorem4-contrast",

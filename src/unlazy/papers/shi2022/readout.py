@@ -5,9 +5,9 @@ Reference: shi2022, Lemma 23, Theorem 27.
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -20,6 +20,11 @@ from unlazy.core.random import normal
 from unlazy.lab.trials import ExactComputation
 from unlazy.papers.shi2022.gradients import GAMMA, generator
 from unlazy.papers.shi2022.population import components
+from unlazy.papers.shi2022.setting import all_bits
+
+#: Largest weight of a second layer that does not fit all labels, and accepted violation of a
+#: constraint.
+MAX_WEIGHT, TOLERANCE = 1e6, 1e-6
 
 
 class GoodReadout(ExactComputation):
@@ -41,10 +46,11 @@ class GoodReadout(ExactComputation):
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
         q, b, a = self.two_steps(generator(key, self.m))
         sigma = math.sqrt(self.D) / 2
-        z = np.array(list(itertools.product((-1.0, 1.0), repeat=self.D)))
-        y = np.prod(z[:, : self.k], axis=1)
-        features = np.clip(z @ q.T / (2 * sigma) + b, 0, 1)  # 2^D 2m
-        loss, largest = min_max_weight(y[:, None] * features)
+        z = 2.0 * all_bits(self.D) - 1
+        signed = z @ q.T / (2 * sigma) + b  # 2^D 2m
+        np.clip(signed, 0, 1, out=signed)
+        signed *= np.prod(z[:, : self.k], axis=1)[:, None]
+        loss, largest = min_max_weight(signed)
         return {
             "loss": loss,
             "greatest": largest * self.m / self.k**5,
@@ -84,32 +90,68 @@ def min_max_weight(signed: np.ndarray) -> tuple[float, float]:
     """Return (0, min ‖a‖_∞ subject to signed·a ≥ 1). If no such a exists, return (minimum over
     ‖a‖_∞ ≤ 10⁶ of the largest shortfall from 1, 10⁶).
     """
+    found = on_rows(signed, smallest)
+    if found is not None:
+        return 0.0, found.value
+    short = on_rows(signed, _shortfall)
+    return (1.0 if short is None else short.value), MAX_WEIGHT
+
+
+class LinearSolution(NamedTuple):
+    """Minimum of a linear program, its weights a, and the shortfall allowed to every row."""
+
+    value: float
+    a: np.ndarray
+    short: float = 0.0
+
+
+def smallest(signed: np.ndarray) -> LinearSolution | None:
+    """Return min t subject to signed·a ≥ 1, −t ≤ a ≤ t, with a; None if no a exists."""
     rows, columns = signed.shape
-    ones, zeros = np.ones((columns, 1)), np.zeros((columns, 1))
-    identity = np.eye(columns)
-    # Variables a, t: minimize t subject to −t ≤ a ≤ t.
+    ones, identity = np.ones((columns, 1)), np.eye(columns)
     solved = scipy.optimize.linprog(
         np.r_[np.zeros(columns), 1.0],
         A_ub=np.block([[-signed, np.zeros((rows, 1))], [identity, -ones], [-identity, -ones]]),
         b_ub=np.r_[-np.ones(rows), np.zeros(2 * columns)],
         bounds=[(None, None)] * columns + [(0, None)],
     )
-    if solved.status == 0:
-        return 0.0, float(solved.fun)
-    max_weight = 1e6
-    short = scipy.optimize.linprog(
+    return LinearSolution(float(solved.fun), solved.x[:-1]) if solved.status == 0 else None
+
+
+def _shortfall(signed: np.ndarray) -> LinearSolution | None:
+    """Return min t ≥ 0 subject to signed·a ≥ 1 − t, ‖a‖_∞ ≤ `MAX_WEIGHT`, with a and t."""
+    rows, columns = signed.shape
+    solved = scipy.optimize.linprog(
         np.r_[np.zeros(columns), 1.0],
-        A_ub=np.block(
-            [
-                [-signed, -np.ones((rows, 1))],
-                [np.hstack([identity, zeros])],
-                [np.hstack([-identity, zeros])],
-            ]
-        ),
-        b_ub=np.r_[-np.ones(rows), np.full(2 * columns, max_weight)],
-        bounds=[(None, None)] * columns + [(0, None)],
+        A_ub=np.hstack([-signed, -np.ones((rows, 1))]),
+        b_ub=-np.ones(rows),
+        bounds=[(-MAX_WEIGHT, MAX_WEIGHT)] * columns + [(0, None)],
     )
-    return float(short.fun) if short.status == 0 else 1.0, max_weight
+    if solved.status != 0:
+        return None
+    return LinearSolution(float(solved.fun), solved.x[:-1], float(solved.fun))
+
+
+def on_rows(
+    signed: np.ndarray, solve: Callable[[np.ndarray], LinearSolution | None], added: int = 300
+) -> LinearSolution | None:
+    """Return the solution of a linear program with one constraint per row, or None if it has none.
+
+    The program is solved on some rows, and rows that its solution violates are added, until there
+    are none.
+    """
+    chosen = np.unique(np.linspace(0, len(signed) - 1, added).astype(int))
+    while True:
+        solved = solve(signed[chosen])
+        if solved is None:
+            return None
+        missing = 1 - solved.short - signed @ solved.a
+        missing[chosen] = 0.0
+        worst = np.argsort(-missing)[:added]
+        worst = worst[missing[worst] > TOLERANCE]
+        if not len(worst):
+            return solved
+        chosen = np.concatenate([chosen, worst])
 
 
 class OnlineDescent(ExactComputation):

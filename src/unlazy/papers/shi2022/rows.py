@@ -82,7 +82,9 @@ TASK_GENERAL = Claim(
     statement=(
         "x̃ = Mφ̃ + ζ with unit columns of M, |⟨M_i, M_j⟩| ≤ μ/√d, and ζ ~ N(0, σ_ζ²I) "
         "independent of φ̃. The patterns in A are correlated with the label: γ = (γ₊₁ + γ₋₁)/2 > 0 "
-        "with γ_v = E[yφ̃_i | y = v], so E[α_y yφ_j] = γ/σ̃ for class weights α_v = 1/(2Pr[y = v]). "
+        "with γ_v = E[yφ̃_i | y = v]. With class weights α_v = 1/(2Pr[y = v]): E[α_y y] = 0, "
+        "E|α_y y| = 1, E|φ_j| = 2σ_φj²σ̃ for j ∉ A, E[α_y yφ_j] = γ/σ̃ for j ∈ A and E|α_y yφ_j| ≤ "
+        "1/σ̃. "
         "The patterns outside A are independent of those in A; they may have different rates and "
         "depend on each other. The variance of the data is σ̃² = Σ_j Var(φ̃_j) + dσ_ζ²."
     ),
@@ -93,6 +95,8 @@ TASK_GENERAL = Claim(
         general.corrected <= 0.02,
         general.variance <= 0.1,
         general.drawn <= 5.0,
+        (general.lemma39 <= 1e-9).by_paper(),
+        (general.lemma39_bound <= 1.0).by_construction(),
     ),
     control=Control(
         "class fractions and γ are off by 0.2, patterns and noise are 20 % too large",

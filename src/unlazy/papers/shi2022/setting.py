@@ -160,6 +160,8 @@ class GeneralAssumptions(ExactComputation):
     patterns times their inner products. `drawn`: maximum deviation of means over `examples` draws,
     in standard errors: of the label, of its product with a relevant pattern, of products of
     relevant and background patterns, and of the squared noise outside the span of the patterns.
+    `lemma39`: maximum deviation from the equalities (322) to (325), exact; `lemma39_bound`: maximum
+    of σ̃·E|α_y yφ_j|.
     `error` (negative control) is added to class fraction and γ, and scales patterns and noise by
     1 + error.
     """
@@ -189,16 +191,30 @@ class GeneralAssumptions(ExactComputation):
         within = [
             float(counts[y == v] @ s[y == v]) / k / float(counts[y == v].sum()) for v in (1, -1)
         ]
+        sigma = math.sqrt(printed)
+        shares = np.array([counts[y == v].sum() for v in (1, -1)]) + self.error * np.array([-1, 1])
+        weighted = counts * 0.5 / np.where(y > 0, *shares)  # Pr[count]·α_y
+        # Background: σ̃·E|φ_j| over both values of the hidden sign, and 2σ_φj²σ̃².
+        off = rates[~relevant]
+        size = np.mean([(off + h) * (1 - off) + (1 - off - h) * off for h in (swing, -swing)], 0)
+        lemma39 = np.array(
+            [
+                weighted @ y,
+                weighted.sum() - 1,
+                (weighted @ (y * (s / k - p)) - family.gamma) / sigma,
+                *(size - 2 * np.diag(covariance)[~relevant]) / sigma,
+            ]
+        )
         x, labels = (np.asarray(each, float) for each in task.draw(self.examples, key_draw))
         raw = x * math.sqrt(printed)
         hidden = raw @ np.linalg.pinv(M)  # φ̃ − E φ̃, plus noise
         rest = raw - hidden @ M
-        on, off = np.flatnonzero(relevant), np.flatnonzero(~relevant)
+        on, rest_of = np.flatnonzero(relevant), np.flatnonzero(~relevant)
         label = labels - (1 - 2 * (family.negative + self.error))
         alpha = np.where(labels > 0, 0.5 / (1 - family.negative), 0.5 / family.negative)
         # E[α_y y φ̃_i] = γ
         signal = (alpha * labels)[:, None] * hidden[:, on] - family.gamma
-        cross = hidden[:, on[:1]] * hidden[:, off]
+        cross = hidden[:, on[:1]] * hidden[:, rest_of]
         excess = np.sum(rest**2, axis=1) / (family.d - family.D) - (noise * (1 + self.error)) ** 2
         zero_mean = np.column_stack([label, signal, cross, excess])
         standard_error = zero_mean.std(axis=0) / math.sqrt(self.examples)
@@ -208,6 +224,13 @@ class GeneralAssumptions(ExactComputation):
             "variance": abs(exact / printed - 1),
             "corrected": abs(float(np.mean(np.sum(raw**2, axis=1))) / exact - 1),
             "drawn": float(np.max(np.abs(zero_mean.mean(axis=0)) / standard_error)),
+            "lemma39": float(np.max(np.abs(lemma39))),
+            "lemma39_bound": float(
+                max(
+                    weighted @ ((s / k) * (1 - p) + (1 - s / k) * p),
+                    weighted.sum() * np.max(size),
+                )
+            ),
         }
 
 

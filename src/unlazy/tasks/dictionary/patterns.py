@@ -26,7 +26,7 @@ from unlazy.core.random import bernoulli, categorical, orthonormal, random_subse
 from unlazy.tasks.base import Batch, Family, Population, Task, error_of_constant
 
 #: Maximum number of patterns for which all 2^D inputs are listed.
-LISTED = 14
+LISTED = 18
 
 
 def parity(k: int) -> tuple[int, ...]:
