@@ -75,7 +75,7 @@ def compare(
             "Name at least one learner by --learner NAME (repeatable). List them with "
             "`unlazy list learners`."
         )
-    from unlazy.api import benchmark_of
+    from unlazy.studies.from_names import benchmark_of
     from unlazy.report.terminal import print_outcome
 
     wanted = integers("--n", sizes)

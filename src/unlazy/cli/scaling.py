@@ -81,7 +81,7 @@ def scaling(
             "Name at least one learner by --learner NAME (repeatable). List them with "
             "`unlazy list learners`."
         )
-    from unlazy.api import study_of
+    from unlazy.studies.from_names import study_of
     from unlazy.report.labels import count as counted
     from unlazy.report.terminal import print_outcome
 

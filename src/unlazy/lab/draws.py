@@ -103,7 +103,7 @@ def draws(
     """Compare printed numbers with records; numbers that were not measured are left out.
 
     A number is not informative if its interval also contains the mean of another method of the
-    same row from which our runs tell it apart: the paired difference is significant and larger
+    same row from which it differs in our runs: the paired difference is significant and larger
     than a unit of the last printed digit.
     """
     measured = [each for each in published if each.quantity.measured(records)]
@@ -169,7 +169,7 @@ def _rounded(value: float) -> float | None:
 
 
 def _apart(first: Sequence[float], second: Sequence[float], unit: float) -> bool:
-    """Return whether our runs tell two methods apart, by more than a unit of the last digit."""
+    """Return whether two methods differ in our runs, by more than a unit of the last digit."""
     difference: Estimate = estimate([a - b for a, b in zip(first, second, strict=True)])
     significant = difference.low > 0 or difference.high < 0
     return significant and abs(difference.mean) > unit

@@ -20,7 +20,7 @@ from unlazy.core.errors import BadInput, require, require_one_of
 from unlazy.core.losses import Loss, example_losses
 from unlazy.core.metrics import Outputs
 from unlazy.learners.base import SEEN, Call, Keys, Learner, Trace, at_once
-from unlazy.learners.parts import Begin, End, Kept, Resumable, RunStage, Stage, Start
+from unlazy.learners.parts import Begin, End, Kept, Resumable, RunStage, Stage, Start, canonical
 from unlazy.learners.sources import GradientSource, Groups, SampleGradients
 from unlazy.networks.base import HasNeurons, Init, Network, Smoothable
 from unlazy.tasks.base import Family, Sampler, WeightedBatch
@@ -212,13 +212,10 @@ class Descent(Resumable):
                 group: jax.tree.map(lambda u, rate=rate: -slower * rate * u, direction[group])
                 for group, rate in self.rates.items()
             }
-            kept = {
-                group: groups[group]
-                if group not in self.full_decay
-                else jax.tree.map(lambda p: self.kept * p, groups[group])
-                for group in groups
-                if group not in self.full_decay or self.kept is not None
-            }
+            kept = {group: groups[group] for group in groups if group not in self.full_decay}
+            if self.kept is not None:
+                decayed = {name: groups[name] for name in self.full_decay}
+                kept |= jax.tree.map(lambda p: self.kept * p, decayed)
             moved |= jax.tree.map(jnp.add, kept, {group: moved[group] for group in kept})
             if self.spread is not None:
                 moved = self._with_spread(moved, model, batch)
@@ -374,7 +371,7 @@ class GradientDescent(Learner):
             bounds = [begin, *cuts] if cuts and cuts[-1] == end else [begin, *cuts, end]
             if end > begin:
                 lengths = [b - a for a, b in itertools.pairwise(bounds)]
-                idle = _canonical(len(lengths)) - len(lengths)
+                idle = canonical(len(lengths)) - len(lengths)
                 run = RunStage(
                     stage.body,
                     self.source,
@@ -385,9 +382,8 @@ class GradientDescent(Learner):
                 runs.append((models, losses))
                 kept.append(Kept(idle, len(cuts), begin, end, tuple(getattr(stage, "rates", ()))))
             begin = end
-        result: Trace = call(
-            End(steps, tuple(kept), self.source), start.model, tuple(runs), start.basis, start.seen
-        )
+        end_part = End(steps, tuple(kept), self.source)
+        result: Trace = call(end_part, start.model, tuple(runs), start.basis, start.seen)
         return result
 
     def _check_budget(self, n: int) -> None:
@@ -402,11 +398,3 @@ class GradientDescent(Learner):
             self.recorded(n)[-1] > 0,
             f"n must be at least the batch size, got n={n}.",
         )
-
-
-def _canonical(segments: int) -> int:
-    """Return the number of segments after padding with empty ones, to share programs."""
-    if segments <= 4:
-        return segments
-    power = 1 << (segments - 1).bit_length()
-    return power if segments > 3 * power // 4 else 3 * power // 4

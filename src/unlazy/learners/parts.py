@@ -231,3 +231,11 @@ class End(eqx.Module):
         if any(count is None for row in counts for count in row):
             return {}
         return {"queries": jnp.asarray([sum(row) for row in counts], jnp.result_type(float))}
+
+
+def canonical(segments: int) -> int:
+    """Return the number of segments after padding with empty ones, to share programs."""
+    if segments <= 4:
+        return segments
+    power = 1 << (segments - 1).bit_length()
+    return power if segments > 3 * power // 4 else 3 * power // 4
