@@ -11,6 +11,6 @@ def smoke_trials():
     return {
         f"{claim.id}: {name} {place}": trial
         for claim in registry.claims().values()
-        for name, arm in claim.study("smoke").items()
+        for name, arm in claim.arms("smoke").items()
         for place, trial in enumerate(arm.trials([0]))
     }

@@ -19,7 +19,7 @@ from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.store import Store
 from unlazy.report import entries
 
-ARMS = registry.claims()["shi2022/table1"].study("smoke")
+ARMS = registry.claims()["shi2022/table1"].arms("smoke")
 
 
 def call(*arguments):

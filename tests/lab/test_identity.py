@@ -130,7 +130,7 @@ def test_docstrings_and_comments_do_not_count(module, change, edited):
 
 def test_a_claims_text_and_bounds_do_not_count(edited):
     claim = registry.claims()["shi2022/table1"]
-    trial = next(iter(claim.study("smoke").values())).trials([1000])[0]
+    trial = next(iter(claim.arms("smoke").values())).trials([1000])[0]
     before = trial.id
     edited("unlazy.papers.shi2022.table1", "On parity labels", "Upon parity labels")
     assert fresh(trial).id == before
@@ -140,7 +140,7 @@ def test_a_claims_text_and_bounds_do_not_count(edited):
 def test_no_fingerprint_covers_prose_reports_or_the_command_line():
     allowed = {f"unlazy.{name}" for name in source_code.COMPUTING}
     for claim in registry.claims().values():
-        for arm in claim.study("smoke").values():
+        for arm in claim.arms("smoke").values():
             for trial in arm.trials([0])[:1]:
                 folders = {name.split(".")[1] for name in {*trial.fingerprint.code} - allowed}
                 assert not folders & {"report", "play", "cli", "lab", "api"}, claim.id

@@ -396,7 +396,7 @@ def test_every_claim_is_complete(name):
     assert claim.id == name and claim.where and claim.statement and claim.rule
     assert claim.seeds["paper"] >= claim.min_seeds and claim.seeds["laptop"] >= claim.min_seeds
     for scale in ("laptop", "paper"):
-        arms = claim.study(scale)
+        arms = claim.arms(scale)
         # A published value may be of an arm that is run at paper scale only.
         published = [
             number.quantity

@@ -62,15 +62,17 @@ def test_a_table_keeps_digits_variants_and_empty_cells(tmp_path):
     folder = tmp_path / "mine" / "published"
     folder.mkdir(parents=True)
     (folder / "a.csv").write_text(
-        'variant,measure,deviation,net,"ntk, wide"\nd=1,error,0.5,100.0,\nd=2,error,,99,0.10\n'
+        'variant,measure,deviation,runs,step,net,"ntk, wide"\n'
+        "d=1,error,0.5,5,,100.0,\nd=2,error,,,3,99,0.10\n"
     )
     (folder / "b.csv").write_text("arm,error,cosine\nnet,1.00,0.5\n")
     assert published("mine/a.csv", tmp_path) == (
-        Published(Quantity("net, d=1", "error"), "100.0", 0.5),
-        Published(Quantity("net, d=2", "error"), "99"),
-        Published(Quantity("ntk, wide, d=2", "error"), "0.10"),
+        Published(Quantity("net, d=1", "error"), "100.0", 0.5, 5, "mine/a.csv d=1 error "),
+        Published(Quantity("net, d=2", "error", 3), "99", row="mine/a.csv d=2 error 3"),
+        Published(Quantity("ntk, wide, d=2", "error", 3), "0.10", row="mine/a.csv d=2 error 3"),
     )
-    assert published("mine/b.csv", tmp_path)[0] == Published(Quantity("net", "error"), "1.00")
+    expected = Published(Quantity("net", "error"), "1.00", row="mine/b.csv  error ")
+    assert published("mine/b.csv", tmp_path)[0] == expected
     (folder / "c.csv").write_text("measure,net\nerror,1,2\n")
     with pytest.raises(BadInput, match=r"c\.csv:2: this row"):
         published("mine/c.csv", tmp_path)

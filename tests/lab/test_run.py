@@ -140,7 +140,7 @@ def test_one_claim_builds_its_study_once_and_asks_the_store_once(store, monkeypa
 
     def study(scale):
         built.append(scale)
-        return claim.study(scale)
+        return claim.arms(scale)
 
     find = Store.find
     monkeypatch.setattr(Store, "find", lambda *a, **k: (asked.append(len(a)), find(*a, **k))[1])
