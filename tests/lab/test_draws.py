@@ -81,7 +81,9 @@ def test_equal_values_have_the_width_of_rounding_and_of_the_test_set():
 
 def test_one_seed_has_no_interval_and_confirms_nothing():
     (found,) = draws(table({"NTK": 84.0}), records({"NTK": [84.0]}))
-    assert found.outcome == "inconsistent" and found.low is None
+    assert found.outcome == "not informative" and found.low is None
+    (found,) = draws(table({"NTK": 84.0}), records({"NTK": [84.02]}), exact=True)
+    assert found.outcome == "consistent" and (found.low, found.high) == (83.97, 84.07)
 
 
 def test_an_interval_that_contains_another_method_is_not_informative():

@@ -75,8 +75,8 @@ def compare(
             "Name at least one learner by --learner NAME (repeatable). List them with "
             "`unlazy list learners`."
         )
-    from unlazy.studies.from_names import benchmark_of
     from unlazy.report.terminal import print_outcome
+    from unlazy.studies.from_names import benchmark_of
 
     wanted = integers("--n", sizes)
     benchmark = benchmark_of(

@@ -81,9 +81,9 @@ def scaling(
             "Name at least one learner by --learner NAME (repeatable). List them with "
             "`unlazy list learners`."
         )
-    from unlazy.studies.from_names import study_of
     from unlazy.report.labels import count as counted
     from unlazy.report.terminal import print_outcome
+    from unlazy.studies.from_names import study_of
 
     study = study_of(
         task,

@@ -76,10 +76,14 @@ def prediction(
     examples: int | None = None,
     half_digit: float = 0.0,
     level: float = LEVEL,
+    exact: bool = False,
 ) -> tuple[float, float]:
-    """Return the prediction interval of a printed mean over `runs` runs (see the module)."""
-    e, count = estimate(values), len(values)
-    if not math.isfinite(e.mean) or count < 2:
+    """Return the prediction interval of a printed mean over `runs` runs (see the module).
+
+    It is infinite for a single value, unless that is `exact`.
+    """
+    e, count = estimate(values, exact=exact), len(values)
+    if not math.isfinite(e.mean) or math.isnan(e.deviation):
         return -math.inf, math.inf
     between = e.deviation**2 * (1 / count + 1 / runs)
     sampling = 0.0
@@ -99,16 +103,21 @@ def draws(
     published: Sequence[Published],
     records: Mapping[str, Sequence[Record]],
     evaluation: Evaluation | None = None,
+    *,
+    exact: bool = False,
 ) -> tuple[Draw, ...]:
     """Compare printed numbers with records; numbers that were not measured are left out.
 
-    A number is not informative if its interval also contains the mean of another method of the
-    same row from which it differs in our runs: the paired difference is significant and larger
-    than a unit of the last printed digit.
+    `exact`: values are computed without randomness. A number is not informative if its interval is
+    infinite (one seed), or also contains the mean of another method of the same row from which it
+    differs in our runs: the paired difference is significant and larger than a unit of the last
+    printed digit.
     """
     measured = [each for each in published if each.quantity.measured(records)]
     values = {each.quantity: each.quantity.values(records) for each in measured}
-    return tuple(_draw(each, measured, values, evaluation or Evaluation()) for each in measured)
+    return tuple(
+        _draw(each, measured, values, evaluation or Evaluation(), exact) for each in measured
+    )
 
 
 def _draw(
@@ -116,6 +125,7 @@ def _draw(
     row: Sequence[Published],
     values: Mapping[Quantity, Sequence[float]],
     evaluation: Evaluation,
+    exact: bool,
 ) -> Draw:
     own = values[number.quantity]
     low, high = prediction(
@@ -124,6 +134,7 @@ def _draw(
         runs=evaluation.runs or number.runs,
         examples=evaluation.examples,
         half_digit=number.unit / 2,
+        exact=exact,
     )
     e = estimate(own)
     ends = range_of(number.quantity.measure)
@@ -143,9 +154,9 @@ def _draw(
     )
     outcome: Consistency = (
         "inconsistent"
-        if not inside or math.isinf(high - low)
+        if not inside
         else "not informative"
-        if other
+        if other or math.isinf(high - low)
         else "consistent"
     )
     q = number.quantity

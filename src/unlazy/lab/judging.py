@@ -276,6 +276,6 @@ def judge(
             registered is not None and record.created < registered for record in all_records
         ),
         provenance=summary(record.provenance for record in all_records),
-        draws=draws(claim.published, records, claim.judged.evaluation),
+        draws=draws(claim.published, records, claim.judged.evaluation, exact=claim.exact),
         tried=tuple(tried),
     )

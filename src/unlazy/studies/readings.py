@@ -228,7 +228,7 @@ class ReadingsStudy:
         counted = [each for each in checks if each.check.counts]
         return ClaimResult(
             claim.id,
-            draws(claim.published, records, claim.judged.evaluation),
+            draws(claim.published, records, claim.judged.evaluation, exact=claim.exact),
             judge_numbers(claim, records).reproduced,
             ruling(claim, self.scale, checks)[0],
             sum(each.outcome == "holds" for each in counted),
