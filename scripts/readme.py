@@ -391,10 +391,15 @@ def real_audits() -> list[str]:
         return []
     columns = (
         *("table", "size", "answer", "gain from learned features"),
-        *("best fixed", "best learned", "best tree"),
+        *("fixed, most often", "learned, most often", "trees, most often"),
     )
     table = table_markdown(ViewTable(columns, tuple(rows)))
-    return ["And of real tables:", table, "Made by", "\n".join(commands)]
+    about = (
+        "Real tables. The gain compares the methods that are selected in each fold; the last "
+        "columns show the method of\neach group that is selected most often, with its mean over "
+        "all folds, so that they need not differ by the gain."
+    )
+    return [about, table, "Made by", "\n".join(commands)]
 
 
 #: Documents of which a part is generated, and what makes it.
