@@ -108,7 +108,7 @@ def _gain(outcome: AuditOutcome) -> str:
         f"{outcome.selected['fixed']:.1f} % {loss}: gain {signed(gap.mean)} points, 95 % CI "
         f"{signed(gap.low)} to {signed(gap.high)}. In each fold, the method of a group is selected "
         f"on the training rows: most often {decided.learned} and {decided.fixed}. The lowest loss "
-        "of the table, chosen afterwards, would be optimistic."
+        "of the table, chosen afterwards, is biased."
     )
     if decided.plain is not None:
         better = ", better than both: prefer them to predict" * decided.trees_better
