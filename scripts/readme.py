@@ -178,7 +178,7 @@ def details(v: dict[str, Any]) -> str:
     text = view_markdown(verdict_view(v))
     claim = registry.claims().get(v["id"])
     linked = {"Questions": claim.discrepancies} if claim else {}
-    for label, names in ({"Corrected": v.get("corrections", ())} | linked).items():
+    for label, names in ({"Errata applied": v.get("corrections", ())} | linked).items():
         for name in names:
             line = next(each for each in text.splitlines() if each.startswith(f"**{label}:**"))
             text = text.replace(line, line.replace(name, f"[{name}](errata.md#{anchor(name)})"))

@@ -52,8 +52,8 @@ def play(
 ) -> None:
     """Watch training live in the browser.
 
-    Without a name, the page shows walkthroughs of the papers. A name is a walkthrough ('shi2022'), a task
-    ('unlazy list tasks'), your own task as file.py:Name, or a column of a table as
+    Without a name, the page shows walkthroughs of the papers. A name is a walkthrough ('shi2022'),
+    a task ('unlazy list tasks'), your own task as file.py:Name, or a column of a table as
     table.csv:column. The page is served to this machine only; training stops if it is closed.
     Errors of baselines are stored.
     """
@@ -168,6 +168,6 @@ def checked() -> str:
                     break
     took = time.perf_counter() - begin
     return (
-        f"The page works: HTML of {size:,} bytes, {frames} frames, first frame after {first:.1f} s, last "
-        f"after {took:.1f} s."
+        f"The page works: {size:,} bytes of HTML, {frames} frames, the first after {first:.1f} s, "
+        f"the last after {took:.1f} s."
     )

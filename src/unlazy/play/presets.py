@@ -138,7 +138,7 @@ EMERGENCE = Preset(
             "The first layer has learned its features. The remaining steps train a classifier on "
             "top of them.",
         ),
-        (0.5, "The baselines (dashed) have fixed features; all but linear train for as many steps."),
+        (0.5, "Dashed: fixed features; all of these but linear train for as many steps."),
     ),
     "plane",
     ("shi2022/table1", "shi2022/step2"),

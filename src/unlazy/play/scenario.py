@@ -174,7 +174,7 @@ class Preset:
         return (*self.sliders, SEEDS, FIRST_SEED)
 
     def full_names(self, given: Values) -> dict[str, Any]:
-        """Return the values by names of sliders: `d` stands for `task.d` if no slider is named `d`."""
+        """Return the values by names of sliders; `d` means `task.d` if no slider is named `d`."""
         known, found = {slider.name for slider in self.all_sliders}, dict[str, Any]()
         for name, value in given.items():
             full = name if name in known or f"task.{name}" not in known else f"task.{name}"

@@ -66,7 +66,7 @@ def judge(standings: CVResults) -> AuditDecision:
     - "learn features": the gain of learned features is at least `MARGIN` and its 95 % interval lies
       above 0.
     - "a kernel is enough": the one-sided 95 % bound of the gain lies below `MARGIN`.
-    - "not decided": otherwise. Then no code is recommended, unless trees are better than both groups.
+    - "not decided": otherwise. Then there is no code, unless trees are better than both groups.
     """
     fixed, learned = standings.selected("fixed"), standings.selected("learned")
     plain = (
@@ -191,7 +191,9 @@ def _changes(standings: CVResults, decision: Decision, gap: Gap) -> str:
     if decision == "not decided":
         if len({fold for _, fold in standings.complete}) < FOLDS:
             return "Run the missing folds: the gain may change."
-        return f"{_rows_needed(standings, gap)} More columns or cleaner targets may change the gain."
+        return (
+            f"{_rows_needed(standings, gap)} More columns or cleaner targets may change the gain."
+        )
     if decision == "nothing to learn":
         return "Add informative columns or more rows."
     if decision == "learn features":

@@ -1,5 +1,5 @@
-"""Code for the selected method of an audit: its encoding by scikit-learn transformers, and the setting
-that was selected most often.
+"""Code for the selected method of an audit: its encoding by scikit-learn transformers, and the
+setting that was selected most often.
 """
 
 from __future__ import annotations
