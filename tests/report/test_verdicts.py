@@ -74,7 +74,7 @@ def test_assumptions_and_controls_are_shown(claim, records):
 
 
 def test_an_undecided_control_does_not_count_as_failed():
-    assert control_word("fails") == "✓ fails" and control_word("holds").startswith("✗")
+    assert control_word("fails") == "✓ rejected" and control_word("holds").startswith("✗")
     assert control_word("undecided") == "? undecided" and control_word("not run") == "not run"
 
 

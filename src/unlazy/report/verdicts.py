@@ -166,7 +166,7 @@ def control_mark(verdict: Verdict) -> str:
 def control_word(outcome: str) -> str:
     """Return a control's outcome in words."""
     return {"not run": "not run", "holds": "✗ holds there too", "undecided": "? undecided"}.get(
-        outcome, "✓ fails"
+        outcome, "✓ rejected"
     )
 
 
