@@ -132,7 +132,7 @@ def test_each_walkthrough_runs_to_its_end(page, walkthrough, tmp_path):
     assert page.locator("#legend tr:not(.group)").count() == page.evaluate(
         "state.run.learners.length + Object.keys(state.run.baselines).length"
     )
-    assert page.inner_text("#reading").startswith(
+    assert page.inner_text("#summary").startswith(
         f"Step {page.evaluate('state.run.last')}: test error of"
     )
     assert page.locator("#legend tr.group").all_inner_texts() == [
@@ -150,14 +150,14 @@ def check_sharing(page, folder):
         page.click("#share")
     path = folder / "shared.html"
     waiting.value.save_as(path)
-    reading, shared = page.inner_text("#reading"), page.context.browser.new_page()
+    summary, shared = page.inner_text("#summary"), page.context.browser.new_page()
     requests = []
     shared.on("request", lambda request: requests.append(request.url))
     shared.goto(path.as_uri())
     until(shared, "state.cursor > 2")
     shared.keyboard.press("End")
-    until(shared, "document.getElementById('reading').textContent.startsWith('Step 60')")
-    assert shared.inner_text("#reading") == reading and painted(shared, "view") > 500
+    until(shared, "document.getElementById('summary').textContent.startsWith('Step 60')")
+    assert shared.inner_text("#summary") == summary and painted(shared, "view") > 500
     assert shared.locator("#sliders input:not([disabled])").count() == 0 and not shared.is_visible(
         "#share"
     )

@@ -1,4 +1,4 @@
-"""Parameters and their ranges, scenarios built from them, and equivalent commands."""
+"""Parameters and their ranges, scenarios built from them, and their commands."""
 
 import dataclasses
 import shlex
@@ -117,6 +117,16 @@ def test_errors_of_the_family_are_reported_at_the_slider_that_was_moved():
 def test_an_unknown_parameter_is_refused():
     with pytest.raises(BadInput, match="shi2022 has no parameter 'width'"):
         PRESETS["shi2022"].scenario({"width": 3})
+
+
+def test_a_task_parameter_may_be_named_without_its_prefix():
+    preset = task_preset("parity")
+    assert preset.full_names({"d": "40", "n": "60"}) == {"task.d": "40", "n": "60"}
+    assert preset.scenario({"d": "40"}).family.d == 40
+    circuit = task_preset("malach2019/task-generative")  # has a slider n and a parameter n
+    assert circuit.full_names({"n": 60}) == {"n": 60}
+    with pytest.raises(BadInput, match=r"`task.d` is given twice"):
+        preset.scenario({"d": 40, "task.d": 40})
 
 
 def test_sliders_read_what_the_page_sends():

@@ -59,9 +59,9 @@ def test_errata_and_questions_of_a_claim_are_named(claim, records):
     asked = claim(corrections=("toy2020/typo",), discrepancies=("toy2020/size", "toy2020/rate"))
     for shown in (view_of(judge(asked, "laptop", records)), rule_view(asked, None)):
         lines = dict(shown.lines)
-        assert lines["Corrected"].startswith("toy2020/typo (")
+        assert lines["Errata applied"].startswith("toy2020/typo (")
         assert lines["Questions"].startswith("toy2020/size, toy2020/rate (")
-    assert not {"Corrected", "Questions"} & dict(rule_view(claim(), None).lines).keys()
+    assert not {"Errata applied", "Questions"} & dict(rule_view(claim(), None).lines).keys()
 
 
 def test_assumptions_and_controls_are_shown(claim, records):
@@ -77,7 +77,7 @@ def test_assumptions_and_controls_are_shown(claim, records):
 
 
 def test_an_undecided_control_does_not_count_as_failed():
-    assert control_word("fails") == "✓ fails" and control_word("holds").startswith("✗")
+    assert control_word("fails") == "✓ rejected" and control_word("holds").startswith("✗")
     assert control_word("undecided") == "? undecided" and control_word("not run") == "not run"
 
 

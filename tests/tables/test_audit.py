@@ -97,11 +97,9 @@ def test_the_decision_follows_the_criteria(fixed, learned, decision):
     )
     assert found.decision == decision
     assert found.paragraph.count(".") > 3 and "fixed features" in found.paragraph
-    assert (
-        "RecursiveFeatureMachineClassifier" in found.code
-        if decision == "learn features"
-        else "KernelRidge" in found.code
-    )
+    code = {"learn features": "RecursiveFeatureMachineClassifier", "not decided": ""}
+    assert code.get(decision, "KernelRidge") in found.code
+    assert bool(found.code) == (decision != "not decided")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +114,26 @@ def test_the_decision_follows_the_criteria(fixed, learned, decision):
 def test_the_paragraph_states_the_decision(fixed, learned, text):
     losses = {"RBF kernel": fixed, "RFM": learned, "linear": 60, "gradient boosting": 25}
     assert text in judge(planted(losses)).paragraph
+
+
+def test_the_number_of_rows_belongs_to_the_decision_that_the_gain_allows():
+    """A gain below the margin can only be excluded, by an interval as narrow as the distance."""
+    losses = {"RBF kernel": 10.9, "RFM": 10, "linear": 60, "gradient boosting": 25}
+    standings = planted(losses)
+    found = judge(standings)
+    used = standings.gap(standings.selected("fixed"), standings.selected("learned"), 0.9)
+    assert found.decision == "not decided" and used.mean < 1 < used.high
+    expected = 600 * ((used.high - used.mean) / (1 - used.mean)) ** 2
+    needed = int(found.changes.split("about ")[1].split(" rows")[0].replace(",", ""))
+    assert expected <= needed <= expected + 100 and "exclude a gain ≥ 1 point" in found.changes
+
+
+def test_missing_folds_are_run_before_rows_are_added():
+    standings = planted({"RBF kernel": 11.5, "RFM": 10, "linear": 60, "gradient boosting": 25})
+    standings.results = {key: found for key, found in standings.results.items() if key[2] < 2}
+    found = judge(standings)
+    assert found.decision == "not decided" and "Run the missing folds" in found.changes
+    assert "rows would be needed" not in found.changes
 
 
 @pytest.mark.parametrize(
@@ -192,7 +210,11 @@ def test_skipped_parts_are_listed_by_reason(audited):
     *_, outcome = audited
     left_out = ("2 of 5 folds (time limit)", "rotation (time limit)", "gradients")
     shown = view(dataclasses.replace(outcome, left_out=left_out))
-    assert dict(shown.lines)["Skipped"] == "2 of 5 folds, rotation (time limit); gradients"
+    assert (
+        dict(shown.lines)["Skipped"]
+        == "2 of 5 folds, rotated columns (time limit); relevant directions and columns"
+    )
+    assert dict(shown.lines)["Next"].startswith("Run the same command again to continue")
 
 
 @pytest.mark.slow

@@ -205,7 +205,7 @@ _FRESH_OPTION = click.option(
 _REUSE_OPTION = click.option(
     "--reuse-older",
     is_flag=True,
-    help="Also use records made by other code, libraries or data, with a note.",
+    help="Also use outdated records (made by other code, libraries or data), with a note.",
 )
 
 

@@ -33,7 +33,11 @@ PIPED_WIDTH = 100
 @click.command("list")
 @click.argument("what", type=click.Choice(["tasks", "learners", "kernels", "claims"]))
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
-@click.option("--verdict", type=click.Choice(list(VERDICTS)), help="Claims with this last verdict.")
+@click.option(
+    "--verdict",
+    type=click.Choice(list(VERDICTS)),
+    help="Claims with this last verdict; holds: also after correction or under a reading.",
+)
 @click.option(
     "--kind",
     type=click.Choice(["task", "learner", "lemma", "table", "figure", "bound"]),
@@ -112,7 +116,7 @@ def _print_claims(
     else:
         _print_lines(claim_lines(rows, verdicts, _width(PIPED_WIDTH)))
         if rows:
-            _print_lines(["Full text: unlazy rules ID"])
+            _print_lines([f"Verdicts: last runs in {store}. Full text: unlazy rules ID"])
 
 
 def _print_index(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:

@@ -14,13 +14,13 @@ from unlazy.report.files import check_writable
 
 
 @click.command()
-@click.argument("what", required=False, metavar="[PRESET, TASK or TABLE:COLUMN]")
+@click.argument("what", required=False, metavar="[WALKTHROUGH | TASK | TABLE:COLUMN]")
 @click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a parameter, such as d=40.",
+    help="Set a parameter of the walkthrough or task, such as d=40.",
 )
 @click.option(
     "--port",
@@ -52,8 +52,8 @@ def play(
 ) -> None:
     """Watch training live in the browser.
 
-    Without a name, the page shows walkthroughs of the papers. A name is a paper ('shi2022'), a task
-    ('unlazy list tasks'), your own task as file.py:Name, or a column of a table as
+    Without a name, the page shows walkthroughs of the papers. A name is a walkthrough ('shi2022'),
+    a task ('unlazy list tasks'), your own task as file.py:Name, or a column of a table as
     table.csv:column. The page is served to this machine only; training stops if it is closed.
     Errors of baselines are stored.
     """
@@ -62,6 +62,7 @@ def play(
     presets = presets_with(what)
     chosen = what or next(iter(presets))
     values, store = values_of(changes), store_path or default_store()
+    values = presets[chosen].full_names(values)
     presets[chosen].scenario(values)  # invalid values fail before a browser opens
     if record_path is not None:
         return _record(presets[chosen], values, record_path, store)
@@ -79,7 +80,7 @@ def presets_with(what: str | None) -> dict[str, Any]:
     found = {**PRESETS, **{name: task_preset(name) for name in tasks()}}
     if what is not None and what not in found:
         if ":" not in what:
-            raise unknown("preset or task", what, names)
+            raise unknown("walkthrough or task", what, names)
         found[what] = task_preset(what)
     return found
 
@@ -167,6 +168,6 @@ def checked() -> str:
                     break
     took = time.perf_counter() - begin
     return (
-        f"The page works: {size:,} bytes, {frames} frames, first frame after {first:.1f} s, last "
-        f"after {took:.1f} s."
+        f"The page works: {size:,} bytes of HTML, {frames} frames, the first after {first:.1f} s, "
+        f"the last after {took:.1f} s."
     )

@@ -59,8 +59,8 @@ from unlazy.cli.defaults import VERBOSE, is_set
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with status 1 unless every claim holds, else with 3 unless every published number "
-    "is reproduced.",
+    help="Exit with status 1 if a claim does not hold, and with 3 if all hold but a published "
+    "number is not reproduced.",
 )
 @run_options
 def reproduce(

@@ -1,1 +1,1 @@
-"""Live page: watch, pause, rewind, change and share training runs."""
+"""Live page: watch, pause, rewind, change and record training runs."""

@@ -134,7 +134,7 @@ class FrameBuffer:
             frame["ground_truth"] = self.trainings[self.name].has_ground_truth
         if "gates" in seen:
             frame["tree"] = self._tree(seen)
-        frame["reading"] = self.reading(frame)
+        frame["summary"] = self.summary(frame)
         return frame
 
     def _tree(self, seen: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class FrameBuffer:
             "sure": _rounded(np.min(np.abs(seen["outputs"][0]), axis=1), 2),
         }
 
-    def reading(self, frame: dict[str, Any]) -> str:
+    def summary(self, frame: dict[str, Any]) -> str:
         """Return the measurements of a frame as text, also read by screen readers."""
         unit = " %" if metric_of(self.scenario.family.outputs) is ACCURACY else ""
         digits = 1 if unit else 2

@@ -99,8 +99,8 @@ EMERGENCE = Preset(
     "shi2022",
     "Features emerge in two gradient steps",
     "Inputs are sums of hidden patterns; the label is the parity of k of them. Steps 1 and 2 use "
-    "weight decay λ = 1/(2η), which cancels the current weights and leaves −η times the "
-    "gradient.",
+    "the penalty λ‖w‖² with λ = 1/(2η), so that each replaces the weights by −η times the "
+    "gradient of the loss.",
     (
         Slider("d", "d, input dimension", 60, 12, 200),
         Slider("D", "D, number of patterns", 30, 6, 100),
@@ -138,7 +138,7 @@ EMERGENCE = Preset(
             "The first layer has learned its features. The remaining steps train a classifier on "
             "top of them.",
         ),
-        (0.5, "The baselines (dashed) train for as many steps on fixed features."),
+        (0.5, "Dashed: fixed features; all of these but linear train for as many steps."),
     ),
     "plane",
     ("shi2022/table1", "shi2022/step2"),
@@ -307,14 +307,14 @@ CIRCUIT = Preset(
     "layer at a time, from the inputs up. If the gates are correlated with the label, each network "
     "learns its gate.",
     (
-        Slider("inputs", "n, input bits", "8", choices=("4", "8", "16")),
+        Slider("inputs", "input bits (n in the paper)", "8", choices=("4", "8", "16")),
         Slider(
             "gates",
             "gate types",
             "AND/OR/NAND/NOR",
             choices=("AND/OR/NAND/NOR", "AND/OR", "XOR/XNOR", "AND/XOR"),
         ),
-        Slider("n", "training examples", 4000, 100, 10_000, 100),
+        Slider("n", "n, training examples", 4000, 100, 10_000, 100),
         Slider("k", "neurons per gate", 64, 8, 128, 8),
         Slider("steps", "gradient steps per layer", 300, 50, 3000, 50),
     ),

@@ -128,7 +128,7 @@ class Scenario:
 
     `watched` learners are trained step by step, and the first one is drawn. `baselines` use fixed
     features and are fitted in the background. `fixed` names the watched learners whose features
-    are fixed. `commands` are equivalent shell commands by title.
+    are fixed. `commands` are shell commands for this run and related ones, by title.
     """
 
     family: Family
@@ -152,7 +152,7 @@ class Preset:
 
     `walkthrough`: sentences, each with the fraction of the steps at which it is first shown.
     `view`: the view shown first. `claims`: related claim ids. `benchmark` and `learners`: task and
-    learners of the equivalent `unlazy compare`; `changes` maps sliders to fields of that task.
+    learners of the related `unlazy compare`; `changes` maps sliders to fields of that task.
     """
 
     id: str
@@ -173,9 +173,19 @@ class Preset:
         """Sliders of the preset, and those of the seeds."""
         return (*self.sliders, SEEDS, FIRST_SEED)
 
+    def full_names(self, given: Values) -> dict[str, Any]:
+        """Return the values by names of sliders; `d` means `task.d` if no slider is named `d`."""
+        known, found = {slider.name for slider in self.all_sliders}, dict[str, Any]()
+        for name, value in given.items():
+            full = name if name in known or f"task.{name}" not in known else f"task.{name}"
+            require(full not in found, f"`{full}` is given twice.")
+            found[full] = value
+        return found
+
     def read(self, given: Values) -> dict[str, Any]:
         """Return all values; defaults replace those that are not given."""
         known = {slider.name: slider for slider in self.all_sliders}
+        given = self.full_names(given)
         for name in given:
             require(
                 name in known,
@@ -197,7 +207,7 @@ class Preset:
         return dataclasses.replace(scenario, commands=self.commands(values, scenario))
 
     def commands(self, values: Values, scenario: Scenario) -> dict[str, str]:
-        """Return equivalent shell commands by title."""
+        """Return shell commands for this run and related ones, by title."""
         defaults = {slider.name: slider.default for slider in self.all_sliders}
         changes = [
             f"{name}={_word(value)}" for name, value in values.items() if value != defaults[name]
@@ -229,7 +239,8 @@ class Preset:
                 "--first-seed",
                 str(scenario.seeds[0]),
             ]
-            found["comparison of learners on this task"] = shlex.join([*words, *sizes])
+            title = f"comparison of tuned learners on {self.benchmark}, n = {scenario.baseline_n:,}"
+            found[title] = shlex.join([*words, *sizes])
         if self.claims:
             found["related claims of the paper"] = shlex.join(["unlazy", "reproduce", *self.claims])
         return found

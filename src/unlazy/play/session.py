@@ -126,7 +126,7 @@ class Session:
         return preset, preset.scenario(command.get("values", {}), command.get("field"))
 
     def _try(self, command: dict[str, Any]) -> None:
-        """Check the values, and send the equivalent commands."""
+        """Check the values, and send the commands."""
         _, scenario = self._found(command)
         self._send({"type": "fits", "commands": scenario.commands})
 

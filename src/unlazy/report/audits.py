@@ -30,21 +30,23 @@ def view(outcome: AuditOutcome) -> View:
     """Return the view of an audit: the result, the methods, and diagnostics."""
     decided, gap = outcome.decision, outcome.decision.gap
     result, gain = _result(outcome), _gain(outcome)
-    next_step = ("Next", decided.changes)
+    late = any(part.endswith("(time limit)") for part in outcome.left_out)
+    resume = "Run the same command again to continue, or allow more time with --time. " * late
+    next_step = ("Next", resume + decided.changes)
     data = [("Data", " ".join(outcome.decisions))] if outcome.decisions else []
     skipped = [("Skipped", _skipped(outcome.left_out))] if outcome.left_out else []
-    learned = decided.decision != "nothing to learn"
+    with_code = decided.code and decided.decision != "nothing to learn"
     return View(
         title=outcome.table,
         takeaway=result,
         context=f"{outcome.rows:,} rows × {outcome.columns} columns · {outcome.kind} · "
-        f"{count(outcome.folds, 'fold')} · {duration(outcome.seconds)}",
+        f"{count(outcome.folds, 'fold')} · {duration(outcome.seconds)} used",
         lines=(("Gain", gain), *data, *skipped, next_step),
         tables=(methods(outcome),),
         plots=(_methods_plot(outcome),),
         parts=(
             *(_part(finding) for finding in outcome.findings),
-            *([View("Code of the selected model", code=decided.code)] if learned else []),
+            *([View(f"Code of {_model(outcome)}", code=decided.code)] if with_code else []),
         ),
         details=(View("How to read this", lines=(("Features", _WORDS), ("Protocol", _PROTOCOL))),),
         kind="Audits",
@@ -70,7 +72,9 @@ def _skipped(left_out: Sequence[str]) -> str:
     reasons: dict[str, list[str]] = {}
     for text in left_out:
         part, _, reason = text.removesuffix(")").rpartition(" (")
-        reasons.setdefault(reason if part else "", []).append(part or text)
+        name = part or text
+        title = _PARTS[name][0].lower() if name in _PARTS else name
+        reasons.setdefault(reason if part else "", []).append(title)
     return "; ".join(
         ", ".join(parts) + (f" ({reason})" if reason else "") for reason, parts in reasons.items()
     )
@@ -103,12 +107,23 @@ def _gain(outcome: AuditOutcome) -> str:
         f"Learned features {outcome.selected['learned']:.1f} %, fixed features "
         f"{outcome.selected['fixed']:.1f} % {loss}: gain {signed(gap.mean)} points, 95 % CI "
         f"{signed(gap.low)} to {signed(gap.high)}. In each fold, the method of a group is selected "
-        f"on the training rows: most often {decided.learned} and {decided.fixed}."
+        f"on the training rows: most often {decided.learned} and {decided.fixed}. The lowest loss "
+        "of the table, chosen afterwards, is biased."
     )
     if decided.plain is not None:
         better = ", better than both: prefer them to predict" * decided.trees_better
         text += f" Trees (most often {decided.plain}): {outcome.selected['tree']:.1f} %{better}."
     return text
+
+
+def _model(outcome: AuditOutcome) -> str:
+    """Return which method the code fits."""
+    decided = outcome.decision
+    if decided.trees_better:
+        return f"the tree ensemble selected most often ({decided.plain})"
+    if decided.decision == "learn features":
+        return f"the method with learned features selected most often ({decided.learned})"
+    return f"the method with fixed features selected most often ({decided.fixed})"
 
 
 def _loss_name(outcome: AuditOutcome) -> str:
@@ -135,7 +150,7 @@ def methods(outcome: AuditOutcome) -> ViewTable:
     return ViewTable(
         ("method", "features", _loss_name(outcome), "SD over folds", "seconds"),
         tuple(ordered),
-        "Losses on held-out rows",
+        "Losses on held-out rows, of each method in all folds",
         align="llrrr",
         brief=tuple(brief),
     )
@@ -183,7 +198,7 @@ def _curves(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     curves = data["curves"].items()
     lines = [_line(f"{GROUPS[g]}: {c['name']}", c["rows"], c["losses"], g) for g, c in curves]
     rows = tuple(sorted({float(many) for _, curve in curves for many in curve["rows"]}))
-    caption = "Held-out loss of the best method of each group by number of training rows."
+    caption = "Held-out loss of the method selected most often, by number of training rows."
     axes = ("Learning curves", "training rows", data["unit"])
     yield ViewPlot(*axes, tuple(lines), log_x=True, ticks=rows, caption=caption)
 

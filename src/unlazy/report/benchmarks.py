@@ -30,7 +30,7 @@ def view(outcome: BenchmarkResult) -> View:
         context=f"{count(len(outcome.learners), 'learner')}, {count(len(outcome.seeds), 'seed')}, "
         f"≤ {outcome.budget} configurations per learner, selected on "
         f"{100 * outcome.validation_fraction:.0f} % held-out examples; "
-        f"{outcome.test:,} test examples",
+        f"{outcome.test:,} test examples; differences: Bonferroni-corrected 95 % CI",
         lines=others,
         tables=(standings(outcome),),
         plots=(curves(outcome),),

@@ -53,7 +53,7 @@ def claim_json(rows: Iterable[Row], verdicts: Mapping[str, Verdict]) -> list[dic
 
 
 def claim_lines(rows: Sequence[Row], verdicts: Mapping[str, Verdict], width: int) -> Iterator[str]:
-    """Yield one line per claim, cut to a width: last verdict, name, kind, place, title."""
+    """Yield one line per claim, cut to a width: last verdict, name, title, place."""
     if not rows:
         yield "No claim matches."
     for paper, group in itertools.groupby(rows, key=lambda row: row.id.partition("/")[0]):
@@ -66,9 +66,7 @@ def claim_lines(rows: Sequence[Row], verdicts: Mapping[str, Verdict], width: int
             name = row.id.partition("/")[2]
             where, title = _SECTION.sub("", row.where), titles.get(row.id)
             text = f"{title} ({where})" if title else f"{where}: {plain(row.statement)}"
-            yield _cut(
-                f"  {_SHORT.get(mark, mark):13} {name:{name_width}}  {row.kind:7}  {text}", width
-            )
+            yield _cut(f"  {_SHORT.get(mark, mark):13} {name:{name_width}}  {text}", width)
 
 
 #: The section in which a numbered statement is found.

@@ -83,7 +83,8 @@ def definitions_of(claim: Claim) -> list[tuple[str, str]]:
         label = label_of(claim, name)
         label = label if name in compared else plotted.get(name, label)
         if definition := definition_of(claim.id, name):
-            unit = f" (unit: {definition.unit})" if definition.unit not in ("", "1") else ""
+            plain = definition.unit in ("", "1") or label.endswith(f"({definition.unit})")
+            unit = "" if plain else f" (unit: {definition.unit})"
             notation = f" ${definition.notation}$" if definition.notation else ""
             found.append((label, f"{definition.definition}{notation}{unit}"))
     return found

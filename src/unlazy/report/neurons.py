@@ -268,8 +268,9 @@ def neuron_plot(record: Record, title: str = "Neurons", name: str = "") -> ViewP
         frames=tuple(moving),
         bare=True,
         limits=(-1.2, 1.2),
-        caption="Cosine similarities in the plane, by classical multidimensional scaling of each "
-        "step. Radius: norm of the unit weight vector projected onto the plane.",
+        caption="Unit weight vectors, projected at each step onto the two leading principal axes "
+        "of their Gram matrix (classical multidimensional scaling). A point near the circle lies "
+        "almost in this plane.",
         name=f"neurons-{name}" if name else "neurons",
     )
 

@@ -151,7 +151,7 @@ def _announcement(round: Round) -> str:
     groups = f" in {plan.shapes} shape group{'s' * (plan.shapes != 1)}" if plan.shapes else ""
     stored = f", {round.stored} of {round.total} are stored" if round.stored else ""
     compiling = (
-        f", plus ≤ {duration(plan.compile_seconds)} compilation; "
+        f", plus about {duration(plan.compile_seconds)} of compilation; "
         f"≤ {plan.memory / 2**30:.1f} GiB per program"
         if plan.shapes
         else ""

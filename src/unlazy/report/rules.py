@@ -57,7 +57,7 @@ def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
     control = f"{claim.control.what}; at least one check must fail" if claim.control else "none"
     lines = [("Claim", claim.statement), ("Negative control", control)]
     if claim.corrections:
-        lines.append(("Corrected", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
+        lines.append(("Errata applied", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
     if claim.discrepancies:
         lines.append(("Questions", f"{', '.join(claim.discrepancies)} (see docs/errata.md)"))
     if claim.exact:
@@ -84,8 +84,9 @@ def _parts(claim: Claim) -> list[View]:
     if definitions:
         parts.append(View("Definitions of measured quantities", items=tuple(definitions)))
     if claim.history:
+        seeds = "" if claim.exact else ", seeds from {}"
         changes = tuple(
-            f"{each.date}, seeds from {each.first_seed}: {each.what}. Reason: {each.why}."
+            f"{each.date}{seeds.format(each.first_seed)}: {each.what}. Reason: {each.why}."
             for each in claim.history
         )
         parts.append(View(f"{count(len(changes), 'change')} after a run", items=changes))

@@ -10,7 +10,7 @@ from unlazy.report.features import group_of, told_apart
 from unlazy.report.labels import count, listed, task_name
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
-PREDICTED = "predicted (ridgeless)"
+PREDICTED = "theory (ridge → 0)"
 
 
 def view(outcome: ScalingOutcome) -> View:
@@ -71,7 +71,8 @@ def table(outcome: ScalingOutcome) -> ViewTable:
         tuple(rows),
         title + count(len(outcome.seeds), "seed"),
         f"Exponent: α of the fit n ∝ {outcome.field}^α; with log {outcome.field}: α of the fit n ∝ "
-        f"{outcome.field}^α·log {outcome.field}",
+        f"{outcome.field}^α·log {outcome.field}. Intervals: bootstrap over seeds, too narrow for "
+        "few seeds",
         align="l" + "r" * (len(columns) - 1),
     )
 

@@ -42,7 +42,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     """Return the view of a verdict, with plots if there are records read with their arrays."""
     claim, records = verdict.claim, records or {}
     seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
-    run = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s"
+    run = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s of computation"
     counted = [j for j in verdict.check_results if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
@@ -65,7 +65,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     if verdict.control is not None:
         lines.append(("Control", _control(verdict)))
     if claim.corrections:
-        lines.append(("Corrected", f"{', '.join(claim.corrections)} (see the errata)"))
+        lines.append(("Errata applied", f"{', '.join(claim.corrections)} (see the errata)"))
     if claim.discrepancies:
         lines.append(("Questions", f"{', '.join(claim.discrepancies)} (to the authors)"))
     return View(
@@ -113,6 +113,8 @@ def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
     elif verdict.numbers.of:
         of = count(verdict.numbers.of, "published number")
         text += f", {verdict.numbers.reproduced} of {of} reproduced"
+    if failing := {j.check.origin for j in counted if j.outcome == "fails"}:
+        text += f", in our implementation{'; all bounds missed are ours' * (failing == {'ours'})}"
     missed = [met for met in verdict.conditions if not met.met]
     if missed:
         text += f"; {len(missed)} of {count(len(verdict.conditions), 'assumption')} not met"
@@ -164,7 +166,7 @@ def control_mark(verdict: Verdict) -> str:
 def control_word(outcome: str) -> str:
     """Return a control's outcome in words."""
     return {"not run": "not run", "holds": "✗ holds there too", "undecided": "? undecided"}.get(
-        outcome, "✓ fails"
+        outcome, "✓ rejected"
     )
 
 
@@ -196,12 +198,12 @@ def comparison(verdict: Verdict) -> ViewTable:
         if any(row[1:]):
             urgent.append(0 if any("✗" in cell for cell in row) else 1 if any(row[1::2]) else 2)
             rows.append(tuple(row))
-    meaning = "✓ within printed precision and stated SD"
+    meaning = "✓ 90 % CI within rounding and two stated SDs, ✗ mean outside, ? undecided"
     if draws:
         tally = verdict.tally
         meaning = (
             "✓ the printed number is consistent with our runs, ✗ inconsistent, ~ not informative. "
-            f"{tally}; {verdict.numbers.reproduced} within printed precision and stated SD"
+            f"{tally}; {verdict.numbers.reproduced} within rounding and two stated SDs"
         )
     return ViewTable(
         tuple(columns),
@@ -322,12 +324,13 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
     found = []
     open_or_idle = any(j.outcome != "holds" or not j.check.counts for j in verdict.check_results)
     if open_or_idle:
-        before = "" if verdict.older_than_rule else ", fixed before the run"
+        run = "the run" if claim.exact else f"seeds {_seeds(verdict)} were run"
+        before = "" if verdict.older_than_rule else f", fixed before {run}"
         table = checks(verdict, verdict.check_results, f"Acceptance criteria{before}")
         found.append(View("All checks", tables=(table,)))
     missed = _missed_draws(verdict) if verdict.draws else _missed_numbers(verdict)
     if missed:
-        word = "not consistent" if verdict.draws else "not reproduced"
+        word = "not consistent" if verdict.draws else "not reproduced or undecided"
         title = f"{count(len(missed), 'published number')} {word}"
         found.append(View(title, items=missed, name="numbers"))
     if verdict.tried:
@@ -354,7 +357,7 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         "seeds": [", ".join(map(str, verdict.seeds))],
         "trials": [f"{verdict.trials}, {verdict.diverged} of them diverged"],
         "seconds": [f"{verdict.seconds:.1f}"],
-        "other code, libraries or data": [f"{verdict.older} of {verdict.trials} records"],
+        "outdated": [f"{verdict.older} of {verdict.trials} records"],
         **verdict.provenance,
     }
     lines = tuple((name, "; ".join(values)) for name, values in facts.items())
@@ -381,7 +384,7 @@ def _ends(draw: Draw) -> str:
 def _missed_numbers(verdict: Verdict) -> tuple[str, ...]:
     """Return the printed numbers that are not reproduced within their printed precision."""
     return tuple(
-        f"{quantity_label(verdict.claim, p.quantity)}: published {p.printed} ± {number(p.margin)}"
+        f"{quantity_label(verdict.claim, p.quantity)}: {p.printed} (accepted: ± {number(p.margin)})"
         + (f", measured {spread(e, p.quantity.measure)}" if e else "")
         + (" (undecided)" if outcome == "undecided" else "")
         for p, outcome in verdict.numbers.outcomes.items()

@@ -21,6 +21,8 @@ MARGIN = 1.0
 RULED_OUT = 0.90
 #: Confidence level of the comparison with the constant.
 SIGNAL_LEVEL = 0.99
+#: Largest factor on the number of rows for which an estimate is printed.
+MAX_FACTOR = 100
 _KEYS = {
     "signal": "better than a constant by",
     "fixed": "best with fixed features",
@@ -64,7 +66,7 @@ def judge(standings: CVResults) -> AuditDecision:
     - "learn features": the gain of learned features is at least `MARGIN` and its 95 % interval lies
       above 0.
     - "a kernel is enough": the one-sided 95 % bound of the gain lies below `MARGIN`.
-    - "not decided": otherwise.
+    - "not decided": otherwise. Then there is no code, unless trees are better than both groups.
     """
     fixed, learned = standings.selected("fixed"), standings.selected("learned")
     plain = (
@@ -100,7 +102,7 @@ def judge(standings: CVResults) -> AuditDecision:
         *names,
         _paragraph(standings, decision, gap, names, trees_better),
         _changes(standings, decision, gap),
-        winner_code(standings, winner),
+        "" if decision == "not decided" and not trees_better else winner_code(standings, winner),
         trees_better,
     )
 
@@ -130,7 +132,8 @@ def _paragraph(
             standings.constant(),
         )
     )
-    interval = f"difference {gap.mean:.1f}, 95 % CI {gap.low:.1f} to {gap.high:.1f}"
+    mean, low, high = (f"{each:.1f}".replace("-", "−") for each in (gap.mean, gap.low, gap.high))
+    interval = f"difference {mean}, 95 % CI {low} to {high}"
     better = "learned features are significantly better, but " if gap.low > 0 else ""
     result = {
         "learn features": f"Feature learning helps: {learned:.1f} % {loss} versus {fixed:.1f} % "
@@ -163,15 +166,33 @@ def _trees(standings: CVResults, decision: Decision, name: str, better: bool) ->
     return f"{said}{', significantly better than both; prefer them to predict' * better}."
 
 
+def _rows_needed(standings: CVResults, gap: Gap) -> str:
+    """Return the number of rows at which the same gain would be conclusive, as a sentence.
+
+    Half-widths of intervals are inversely proportional to the square root of the number of rows. A
+    gain of at least `MARGIN` is shown if the 95 % interval excludes 0; a smaller one can only be
+    excluded, by the 90 % interval.
+    """
+    rows, shown = len(standings.problem), gap.mean >= MARGIN
+    fixed, learned = standings.selected("fixed"), standings.selected("learned")
+    used = gap if shown else standings.gap(fixed, learned, RULED_OUT)
+    distance = gap.mean if shown else MARGIN - gap.mean
+    factor = max(((used.high - used.low) / 2 / max(distance, 1e-9)) ** 2, 1.0)
+    verb, gain = "show" if shown else "exclude", f"{gap.mean:.1f}".replace("-", "−")
+    if factor > MAX_FACTOR:
+        size = f"more than {MAX_FACTOR} times as many rows would be needed"
+    else:
+        size = f"about {int(np.ceil(rows * factor / 100) * 100):,} rows would be needed"
+    return f"If the gain stays at {gain}, {size} to {verb} a gain ≥ {MARGIN:g} point."
+
+
 def _changes(standings: CVResults, decision: Decision, gap: Gap) -> str:
     rows = len(standings.problem)
-    width = max((gap.high - gap.low) / 2, 1e-9)
     if decision == "not decided":
-        distance = max(abs(gap.mean), abs(MARGIN - gap.mean), 0.1)
-        needed = int(np.ceil(rows * max((width / distance) ** 2, 1.5) / 100) * 100)
+        if len({fold for _, fold in standings.complete}) < FOLDS:
+            return "Run the missing folds: the gain may change."
         return (
-            f"If the difference stays the same, about {needed:,} rows would be conclusive. More "
-            "columns or cleaner targets may change the difference."
+            f"{_rows_needed(standings, gap)} More columns or cleaner targets may change the gain."
         )
     if decision == "nothing to learn":
         return "Add informative columns or more rows."

@@ -1,5 +1,5 @@
-"""Code for the best method of an audit: its encoding by scikit-learn transformers, and the setting
-that was selected most often.
+"""Code for the selected method of an audit: its encoding by scikit-learn transformers, and the
+setting that was selected most often.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ coded = make_pipeline(FunctionTransformer(as_words), missing, coded)"""
 
 
 def winner_code(standings: CVResults, winner: str) -> str:
-    """Return code that fits the best method to `X` and `y`.
+    """Return code that fits the selected method to `X` and `y`.
 
     `X`: the audited data, as an array or a data frame as pandas reads it from the file.
     """
@@ -42,6 +42,7 @@ def winner_code(standings: CVResults, winner: str) -> str:
         "sklearn.preprocessing": ["FunctionTransformer", "StandardScaler"],
     }
     steps, before = ["StandardScaler()", "FunctionTransformer(soft_cut)"], ""
+    about = "# X: the columns without the target, y: the target. soft_cut limits outliers.\n"
     if not problem.whole:
         before, columns = _columns_code(problem, imports)
         steps = [columns, *steps]
@@ -58,7 +59,7 @@ def winner_code(standings: CVResults, winner: str) -> str:
     imports["unlazy.tasks.tables.problems"] = ["soft_cut"]
     lines = [f"from {place} import {', '.join(names)}" for place, names in sorted(imports.items())]
     inner = "".join(f"    {step},\n" for step in (*steps, repr(estimator).replace("\n", " ")))
-    return "\n".join(lines) + f"\n{before}\nmodel = make_pipeline(\n{inner}).fit(X, y)"
+    return about + "\n".join(lines) + f"\n{before}\nmodel = make_pipeline(\n{inner}).fit(X, y)"
 
 
 def _columns_code(problem: Problem, imports: dict[str, list[str]]) -> tuple[str, str]:

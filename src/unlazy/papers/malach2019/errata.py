@@ -109,9 +109,9 @@ ERRATA = (
         where="Section 5.2, definition of D⁽ⁱ⁾",
         printed="x′_j ∼ U(S_γ) if z_j = 1, and otherwise x′_j ∼ U(S_γ) as well; γ_{i,j}",
         correction="the second set is the complement, U(S^c_γ), and the gate with inputs on level "
-        "i is γ_{i−1,j}",
-        shown="As printed, every gate has value +1 for both values of z, and Lemma 9 fails by a "
-        "total variation distance of 2/3 at n = 4.",
+        "i is γ_{i−1,j}; the superscript c may have been lost in our copy of the text",
+        shown="With the same set in both cases, every gate has value +1 for both values of z, and "
+        "Lemma 9 fails by a total variation distance of 2/3 at n = 4.",
         test=_TESTS + "test_the_printed_sampler_breaks_lemma_9",
     ),
     Erratum(
@@ -139,8 +139,9 @@ ERRATA = (
         id="malach2019/generative-epsilon",
         where="Section 5.2, after Lemma 9",
         printed="Property 3 holds with ε = (1/4)^d = 1/n²",
-        correction="ε = ¼·(2/3)^d = ¼·n^{log₂(2/3)} for every such circuit: larger than 1/n² for "
-        "large n, and smaller at n = 2",
+        correction="Property 3 holds with ε = ¼·(2/3)^d = ¼·n^{log₂(2/3)} for every such circuit, "
+        "and with no larger ε for circuits of OR gates; this is smaller than 1/n² at n = 2, and "
+        "larger from n = 4 on",
         shown=(
             "A node takes each value with probability at least ½(2/3)^i, and the probability of "
             "a pattern is at least a third of that; circuits of OR gates attain it. At d = 1 an "

@@ -30,7 +30,7 @@ function choose(id, values = {}) {
 function reset() {
   state.left = recording ? -1 : state.number;
   Object.assign(state, { run: null, frames: [], cursor: 0, playing: false, reported: -1, dirty: true, finished: false, messages: [] });
-  $("walkthrough").textContent = ""; $("reading").textContent = ""; $("status").textContent = recording ? "" : "Press Start.";
+  $("walkthrough").textContent = ""; $("summary").textContent = ""; $("status").textContent = recording ? "" : "Press Start.";
   $("legend").tBodies[0].replaceChildren(); showTransport();
 }
 function fillSliders() {
@@ -132,7 +132,7 @@ function showTabs() {
     const button = document.createElement("button"); button.type = "button"; button.textContent = VIEWS[name].name; button.setAttribute("aria-pressed", String(name === shown));
     button.onclick = () => { state.view = name; showTabs(); state.dirty = true; }; return button;
   }));
-  $("caption").textContent = shown ? (state.frames[0].ground_truth === false && VIEWS[shown].without) || VIEWS[shown].caption : "No ground-truth directions; only error curves are shown.";
+  $("caption").textContent = shown ? captionOf(VIEWS[shown], state.frames[0]) : "No ground-truth directions; only error curves are shown.";
 }
 function showCommands(commands) {
   $("commands").querySelector("div").replaceChildren(...Object.entries(commands).flatMap(([title, text]) => {
@@ -155,7 +155,7 @@ function showWords() {
   if (!frame || !state.run) return;
   const progress = frame.step / Math.max(1, state.run.last), line = state.run.walkthrough.filter(([from]) => progress >= from).pop();
   if (line && $("walkthrough").textContent !== line[1]) $("walkthrough").textContent = line[1];
-  $("reading").textContent = frame.reading;
+  $("summary").textContent = frame.summary;
   const rows = [...state.run.learners.map((name, index) => [name, frame.errors[name], armColor(index), state.run.fixed.includes(name)]),
     ...Object.entries(state.run.baselines).map(([name, errors], index) => [state.run.baseline_n === state.run.n ? name : `${name} (n = ${state.run.baseline_n.toLocaleString("en")})`, errors, armColor(state.run.learners.length + index), true])];
   $("legend").caption.textContent = `${errorLabel(state.run.unit)}, mean over ${state.run.seeds.length} seed${state.run.seeds.length > 1 ? "s" : ""}, n\u00a0=\u00a0${state.run.n.toLocaleString("en")}${state.run.seeds.length > 1 ? "; thin lines: single seeds" : ""}`;

@@ -1,9 +1,16 @@
 "use strict";
 // Views (neurons in a plane, weights, gates as a tree, signals as bars) and error curves.
+const RADIUS = "Radius: norm of the unit weight vector projected onto this plane (circle = 1).";
+// Captions of the view of neurons by number of hidden directions; 3 means three or more.
+const PLANES = {
+  1: `Dots: unit weight vectors of the neurons, projected onto the plane of the hidden direction and a random direction. ${RADIUS}`,
+  2: `Dots: unit weight vectors of the neurons, projected onto the plane of both hidden directions. ${RADIUS}`,
+  3: "Each hidden direction has an angle of its own. A dot is a neuron: the sum of these points, weighted by the cosines of the neuron with the hidden directions. This is not a projection, and a dot may lie outside the circle.",
+};
 const VIEWS = {
   plane: {
     name: "Neurons", fits: frame => !!frame.places, draw: drawPlane,
-    caption: "Dots: unit weight vectors of the neurons, projected onto a fixed plane through the hidden directions. Radius: norm of the unit weight vector projected onto the plane (circle = 1). Filled stars: hidden directions; hollow stars: their opposites. Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights. Overlapping dots are shifted by a few pixels.",
+    caption: frame => `${PLANES[Math.min(frame.hidden, 3)]} Filled stars: hidden directions; hollow stars: their opposites. Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights. Overlapping dots are shifted by a few pixels.`,
     without: "Dots: unit weight vectors of the neurons, projected onto the plane of the first two principal directions of the inputs (stars; hollow: their opposites), since these data have no ground truth. Radius: norm of the unit weight vector projected onto the plane (circle = 1). Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights.",
   },
   tiles: {
@@ -75,8 +82,8 @@ function drawTiles(sheet, a, b, fraction) {
     sheet.pen.fillRect(x(column) + 1, top - 6 - 44 * strength, width - 2, 44 * strength);
   }
   if (!hidden) { sheet.text("columns of the input", x(0), 14, { size: 12, fill: color("soft") }); return; }
-  sheet.text(hidden > 1 ? "hidden" : "hidden direction", x(0), 14, { size: 12, fill: color("star"), bold: true });
-  sheet.text("other directions", Math.max(x(hidden), x(0) + 115), 14, { size: 12, fill: color("soft") });
+  sheet.text(hidden > 1 ? "hidden directions" : "hidden direction", x(0), 14, { size: 12, fill: color("star"), bold: true });
+  sheet.text("other directions", Math.max(x(hidden), x(0) + 125), 14, { size: 12, fill: color("soft") });
 }
 
 function drawTree(sheet, a, b) {
@@ -119,6 +126,11 @@ function drawSignals(sheet, a, b, fraction) {
       sheet.text(`${label} ${value.toFixed(2)}`, Math.max(x(value), x(Math.max(0, ...now.filter(one => one !== null)))) + 8, at + height / 2 + 4, { size: 12 });
     });
   });
+}
+
+function captionOf(view, frame) {
+  if (frame.ground_truth === false && view.without) return view.without;
+  return typeof view.caption === "function" ? view.caption(frame) : view.caption;
 }
 
 function errorLabel(unit) { return unit === "%" ? "test error (%)" : "mean squared test error"; }
