@@ -48,7 +48,7 @@ _MARKUP = re.compile(
     r"|<pre\b.*?</pre>|<[^>]*>)",
     re.DOTALL,
 )
-_LETTER = "A-Za-z\u0370-\u03ff"
+_LETTER = "A-Za-zℓ\u0370-\u03ff"
 _GROUP = r"\{(?:[^{}]|\{[^{}]*\})*\}"
 #: A subscript in braces, or a short one of a symbol or bracket; words such as w_scale are names.
 _SUB = re.compile(

@@ -42,7 +42,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     """Return the view of a verdict, with plots if there are records read with their arrays."""
     claim, records = verdict.claim, records or {}
     seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
-    run = f"{verdict.scale} scale, {seeds}, {verdict.seconds:.0f} s of computation"
+    run = f"{verdict.scale} scale, {seeds}, compute time {verdict.seconds:.0f} s"
     counted = [j for j in verdict.check_results if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
@@ -356,7 +356,7 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         "command": [verdict.command],
         "seeds": [", ".join(map(str, verdict.seeds))],
         "trials": [f"{verdict.trials}, {verdict.diverged} of them diverged"],
-        "seconds": [f"{verdict.seconds:.1f}"],
+        "compute time (s), sum over trials": [f"{verdict.seconds:.1f}"],
         "outdated": [f"{verdict.older} of {verdict.trials} records"],
         **verdict.provenance,
     }
