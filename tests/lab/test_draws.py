@@ -87,7 +87,7 @@ def test_one_seed_has_no_interval_and_confirms_nothing():
 def test_an_interval_that_contains_another_method_is_not_informative():
     wide = {"NTK": [70.0, 76.0, 82.0, 88.0, 79.0], "RF": [75.9, 76.0, 76.1, 76.0, 75.9]}
     ntk, rf = draws(table({"NTK": 80.0, "RF": 76.0}), records(wide))
-    assert ntk.outcome == "consistent", "the runs do not tell the methods apart"
+    assert ntk.outcome == "consistent", "the methods do not differ significantly"
     shifted = {"NTK": [v + 6 for v in wide["NTK"]], "RF": wide["RF"]}
     ntk, rf = draws(table({"NTK": 80.0, "RF": 76.0}), records(shifted))
     assert ntk.outcome == "not informative" and ntk.other == "RF"

@@ -31,7 +31,7 @@ def cells(view, title):
 
 def test_published_and_measured_values_with_their_marks(verdict):
     shown = view_of(verdict)
-    assert shown.takeaway == "All 2 checks pass, 1 of 2 published numbers reproduced."
+    assert shown.takeaway == "All 2 checks pass, 1 of 2 published numbers consistent with our runs."
     table = next(table for table in shown.tables if table.title == "Published and measured")
     assert table.rows == (("Network", "100", "99.70 ± 0.25 ✓"), ("Kernel", "90", "72.20 ± 0.50 ✗"))
     assert [row["required"] for row in cells(shown, "Checks")] == ["≥ 90", "≤ 80"]
