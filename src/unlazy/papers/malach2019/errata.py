@@ -110,8 +110,8 @@ ERRATA = (
         printed="x′_j ∼ U(S_γ) if z_j = 1, and otherwise x′_j ∼ U(S_γ) as well; γ_{i,j}",
         correction="the second set is the complement, U(S^c_γ), and the gate with inputs on level "
         "i is γ_{i−1,j}; the superscript c may have been lost in our copy of the text",
-        shown="With the same set in both cases, every gate has value +1 for both values of z, and Lemma 9 fails by a "
-        "total variation distance of 2/3 at n = 4.",
+        shown="With the same set in both cases, every gate has value +1 for both values of z, and "
+        "Lemma 9 fails by a total variation distance of 2/3 at n = 4.",
         test=_TESTS + "test_the_printed_sampler_breaks_lemma_9",
     ),
     Erratum(
