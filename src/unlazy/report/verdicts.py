@@ -188,8 +188,8 @@ def comparison(verdict: Verdict) -> ViewTable:
             printed = published.get(quantity)
             outcome = verdict.numbers.outcomes.get(printed) if printed else None
             mark = _REPRODUCED[outcome] if outcome else ""
-            if quantity in draws:
-                mark = _CONSISTENT[draws[quantity].outcome]
+            if draw := draws.get(quantity):  # a single seed has no interval
+                mark = " ?" if draw.low is None else _CONSISTENT[draw.outcome]
             here = verdict.measured.get(quantity)
             row += [
                 printed.printed if printed else "",
