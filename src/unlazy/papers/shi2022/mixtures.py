@@ -16,6 +16,7 @@ from jaxtyping import PRNGKeyArray
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
+from unlazy.lab.readings import Reading
 from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import ExactComputation
 from unlazy.learners.gradient import Descent, GradientDescent
@@ -228,6 +229,7 @@ TABLE6 = Claim(
     study=table6,
     checks=_MIXTURE_CHECKS,
     control=shuffled(table6),
+    readings=tuple(Reading(name, why, own) for name, (why, own) in TABLE6_SETTINGS.items()),
     plots=_MIXTURE_PLOTS,
     **notes("shi2022/table6"),
 )
