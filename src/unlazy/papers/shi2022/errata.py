@@ -154,7 +154,7 @@ ERRATA = (
         printed="With probability at least 1 − (d + D)·exp(−Ω(k)) over ζ, |ζ_j| ≤ O(σ_ζ√log k) and "
         "|⟨ζ, M_ℓ⟩| ≤ O(σ_ζ√log k) for all j and ℓ",
         correction="|ζ_j| ≤ O(σ_ζ√k) and |⟨ζ, M_ℓ⟩| ≤ O(σ_ζ√k) with this probability. The bound "
-        "of Lemma 40 on ν_j does not need it: E|ζ_j| ≤ σ_ζ suffices.",
+        "of Lemma 40 on ν_j does not need it: E ζ_j² = σ_ζ² suffices.",
         shown="P(|ζ_j| > Cσ_ζ√log k) is about k^(−C²/2), which exceeds (d + D)·exp(−ck) for large "
         "k and all constants C, c > 0; P(|ζ_j| > σ_ζ√(2k)) ≤ exp(−k).",
         test=_TESTS + "test_gaussian_noise_exceeds_the_root_of_the_logarithm",
