@@ -40,7 +40,8 @@ def test_every_command_has_help(command):
 
 def test_every_claim_has_one_line(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
-    *lines, last = call("list", "claims", "--store", "none.sqlite").output.splitlines()
+    *lines, store, last = call("list", "claims", "--store", "none.sqlite").output.splitlines()
+    assert store == "Verdicts: last runs in none.sqlite"
     assert last == "Full text: unlazy rules ID"
     every = {**registry.claims(), **registry.not_run()}
     papers = {name.partition("/")[0] for name in every}

@@ -148,7 +148,7 @@ def test_the_population_of_few_patterns_is_exact(family):
 
 
 def test_the_population_of_many_patterns_is_not_listed():
-    assert drawn(BalancedParity(d=20, D=15, k=3), KEY).population is None
+    assert drawn(BalancedParity(d=20, D=19, k=3), KEY).population is None
 
 
 def test_the_population_of_inputs_is_that_of_the_coordinates():
@@ -361,7 +361,7 @@ def test_a_sample_equal_to_the_population_gives_its_gradient():
     [
         (
             lambda: fitted(
-                learner_of(PopulationGradients()), family=BalancedParity(d=20, D=15, k=3)
+                learner_of(PopulationGradients()), family=BalancedParity(d=20, D=19, k=3)
             ),
             "do not provide an exact population",
         ),

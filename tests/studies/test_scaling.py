@@ -20,6 +20,7 @@ from unlazy.lab.store import Store
 from unlazy.learners.features import FeatureRidge
 from unlazy.report.scaling import table
 from unlazy.report.view import view_of
+from unlazy.studies.from_names import labeled
 from unlazy.studies.scaling import EASIER_TARGETS, FIRST_N, TARGET, Scaling, places_of, sizes_to_try
 from unlazy.tasks.multi_index import MultiIndex
 
@@ -313,16 +314,16 @@ def test_the_prediction_is_shown_for_its_kernel():
 
 
 def test_learners_are_labeled():
-    assert list(api.labeled("ntk")) == ["ntk"] and list(api.labeled([LINEAR, small_learner()])) == [
+    assert list(labeled("ntk")) == ["ntk"] and list(labeled([LINEAR, small_learner()])) == [
         "FeatureRidge",
         "GradientDescent",
     ]
-    assert list(api.labeled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
+    assert list(labeled([LINEAR, FeatureRidge(RawFeatures(), (2.0,))])) == [
         "FeatureRidge 1",
         "FeatureRidge 2",
     ]
     with pytest.raises(BadInput, match="given twice"):
-        api.labeled(["ntk", "ntk"])
+        labeled(["ntk", "ntk"])
 
 
 def test_a_study_of_names_has_its_command():

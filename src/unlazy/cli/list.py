@@ -116,7 +116,8 @@ def _print_claims(
     else:
         _print_lines(claim_lines(rows, verdicts, _width(PIPED_WIDTH)))
         if rows:
-            _print_lines([f"Verdicts: last runs in {store}. Full text: unlazy rules ID"])
+            # Two lines, since the path of a store may be long.
+            _print_lines([f"Verdicts: last runs in {store}", "Full text: unlazy rules ID"])
 
 
 def _print_index(patterns: tuple[str, ...], as_json: bool, store: Path) -> None:

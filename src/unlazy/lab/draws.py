@@ -89,7 +89,8 @@ def prediction(
     sampling = 0.0
     if examples is not None and range_of(measure) == (0.0, 100.0):
         # Two successes and two failures more, so that 0 and 100 % have a variance, too.
-        p = (e.mean / 100 * examples * runs + 2) / (examples * runs + 4)
+        share = min(max(e.mean / 100, 0.0), 1.0)
+        p = (share * examples * runs + 2) / (examples * runs + 4)
         sampling = 100.0**2 * p * (1 - p) / (examples * runs)
     total = between + sampling
     freedom = (count - 1) * (total / between) ** 2 if between > 0 else math.inf

@@ -151,7 +151,7 @@ def _plot(outcome: ReadingsOutcome) -> ViewPlot:
         "trivial (such as 100.0 %)": [tally.trivial for tally in tallies],
         "strict, of all": [sum(c.strict for c in each.claims) for each in outcome.results],
     }
-    kinds = ("ours", "others", "published")
+    kinds = ("ours", "others", "measured")
     series = tuple(
         ViewSeries(name, names, tuple(map(float, values)), mark="points", kind=kind)
         for (name, values), kind in zip(counts.items(), kinds, strict=True)

@@ -12,7 +12,7 @@ import scipy.stats
 from unlazy.lab.paper_files import PAPERS, rows_of
 
 RESULTS = Path(__file__).parents[3] / "results"
-ONE_STEP = "One Step (converged)"
+ONE_STEP = "One Step"
 
 
 def printed(column, measure):
@@ -25,9 +25,14 @@ def printed(column, measure):
     }
 
 
-def measured(claim, quantity):
-    verdicts = json.loads((RESULTS / "shi2022-paper.json").read_text(encoding="utf-8"))
-    return next(v for v in verdicts if v["id"] == claim)["measured"][quantity]
+def measured(claim, arm, measure):
+    """Return a mean of the reading "practical", in which readouts are ridge regressions."""
+    path = RESULTS / "readings" / "shi2022-tables-paper.json"
+    told = json.loads(path.read_text(encoding="utf-8"))["results"]
+    (found,) = (each for each in told if each["reading"]["name"] == "practical")
+    (own,) = (each for each in found["claims"] if each["claim"] == claim)
+    (draw,) = (d for d in own["draws"] if (d["arm"], d["measure"]) == (arm, measure))
+    return draw["mean"]
 
 
 #: Pr[number of relevant patterns | y] for the parity mixture of Table 1: k = 5, po = 1/2.
@@ -81,7 +86,7 @@ def test_one_step_accuracies_are_those_of_the_negative_class():
     assert [100 * threshold(rate) for rate in (0.5, 0.8, 0.9)] == pytest.approx(
         [84.375, 90.625, 95.3125]
     )
-    assert measured("shi2022/table1", f"{ONE_STEP} test_accuracy") == pytest.approx(84.3, abs=0.1)
+    assert measured("shi2022/table1", ONE_STEP, "test_accuracy") == pytest.approx(84.7, abs=0.1)
     variances = [
         (value - p) ** 2 / (p * (1 - p)) for place, value in values for p in [negative(place)]
     ]
@@ -178,7 +183,7 @@ def test_one_step_angles_grow_with_the_input_dimension():
     slope = np.log(squares[2] / squares[0]) / np.log(20)
     assert slope == pytest.approx(1.15, abs=0.005)
     for claim, suffix in (("table1", ""), ("table3", ", d=100"), ("table3", ", d=2000")):
-        ours = measured(f"shi2022/{claim}", f"{ONE_STEP}{suffix} cosine")
+        ours = measured(f"shi2022/{claim}", f"{ONE_STEP}{suffix}", "cosine")
         assert ours == pytest.approx(0.999, abs=5e-4)
     median = by_dimension[500]
     ratio = scipy.optimize.brentq(lambda r: left_over(500, 300, r)(median) - 0.5, 0.01, 1)

@@ -129,5 +129,5 @@ def test_a_table_can_be_watched(table):
     frames = [message for message in found["messages"] if message["type"] == "frame"]
     assert frames[-1]["ground_truth"] is False and frames[-1]["hidden"] == 2
     assert len(frames[-1]["tiles"][0]) == family_of(f"{table}:sign").dimension
-    assert "hidden direction" not in frames[-1]["reading"]
+    assert "hidden direction" not in frames[-1]["summary"]
     assert frames[-1]["errors"]["network"][0] < frames[0]["errors"]["network"][0]
