@@ -75,26 +75,28 @@ class OpenSetting:
         require(len(self.choices) > 1, f"{self.name}: an open setting has at least two choices.")
 
 
+def combined(name: str, choices: Sequence[Reading], why: str) -> Reading:
+    """Return the reading that makes several choices; later settings replace earlier ones."""
+    return Reading(
+        name,
+        why,
+        {key: value for choice in choices for key, value in choice.settings.items()},
+        tuple(text for choice in choices for text in choice.departs),
+        next((c.runs for c in choices if c.runs is not None), None),
+        next((c.examples for c in choices if c.examples is not None), None),
+    )
+
+
 def product(settings: Sequence[OpenSetting]) -> tuple[Reading, ...]:
     """Return all combinations of choices as readings, named by the choices that are not first."""
     found = []
     for chosen in itertools.product(*(each.choices for each in settings)):
-        other = [
-            choice
-            for setting, choice in zip(settings, chosen, strict=True)
-            if choice is not setting.choices[0]
-        ]
-        found.append(
-            Reading(
-                " + ".join(choice.name for choice in other) or AS_WRITTEN,
-                "; ".join(f"{choice.name}: {choice.why}" for choice in other) or chosen[0].why,
-                {name: value for choice in chosen for name, value in choice.settings.items()},
-                tuple(text for choice in chosen for text in choice.departs),
-                next((c.runs for c in chosen if c.runs is not None), None),
-                next((c.examples for c in chosen if c.examples is not None), None),
-                {s.name: choice.name for s, choice in zip(settings, chosen, strict=True)},
-            )
-        )
+        pairs = list(zip(settings, chosen, strict=True))
+        other = [choice for setting, choice in pairs if choice is not setting.choices[0]]
+        name = " + ".join(choice.name for choice in other) or AS_WRITTEN
+        why = "; ".join(f"{choice.name}: {choice.why}" for choice in other) or chosen[0].why
+        choices = {setting.name: choice.name for setting, choice in pairs}
+        found.append(dataclasses.replace(combined(name, chosen, why), choices=choices))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from unlazy.lab.readings import AS_WRITTEN, OpenSetting, Reading
+from unlazy.lab.readings import AS_WRITTEN, OpenSetting, Reading, combined
 
 _PRACTICAL = Reading(
     "practical network",
@@ -77,15 +77,7 @@ _WRITTEN = Reading(
 
 def _together(name: str, *choices: Reading) -> Reading:
     """Return the reading as written with several choices."""
-    chosen = (_WRITTEN, *choices)
-    return Reading(
-        name,
-        "; ".join(choice.why for choice in choices),
-        {key: value for choice in chosen for key, value in choice.settings.items()},
-        tuple(text for choice in chosen for text in choice.departs),
-        next((c.runs for c in chosen if c.runs is not None), None),
-        next((c.examples for c in chosen if c.examples is not None), None),
-    )
+    return combined(name, (_WRITTEN, *choices), "; ".join(choice.why for choice in choices))
 
 
 _TUNED = (_PRACTICAL, _NTK, _RF)
