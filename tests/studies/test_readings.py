@@ -184,3 +184,5 @@ def test_one_reading_for_all_five_tables():
     printed = sum(len(each.published) for each in tables)
     assert printed == 136
     assert all(isinstance(each.control, Control) for each in tables)
+    shown = CliRunner().invoke(main, ["rules", "shi2022/table1"]).output
+    assert "as written" in shown and "(judged)" in shown
