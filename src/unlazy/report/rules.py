@@ -57,10 +57,10 @@ def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
     control = f"{claim.control.what}; at least one check must fail" if claim.control else "none"
     lines = [("Claim", claim.statement), ("Negative control", control)]
     if claim.readings:
-        names = ", ".join(
+        names = "; ".join(
             f"{each.name}{' (judged)' * (each == claim.judged)}" for each in claim.readings
         )
-        lines.append(("Readings", f"{names}; compared by unlazy readings {claim.id}"))
+        lines.append(("Readings", f"{names}. Compare: unlazy readings {claim.id}"))
     if claim.corrections:
         lines.append(("Errata applied", f"{', '.join(claim.corrections)} (see docs/errata.md)"))
     if claim.discrepancies:
