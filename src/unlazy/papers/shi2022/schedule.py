@@ -201,7 +201,7 @@ MEMORIZING = Claim(
         lambda scale, **settings: memorizing(scale, structured=True, **settings),
     ),
     readings=MEMORIZING_READINGS,
-    reading="Adam 0.05",
+    reading="Adam 0.02",
     **notes("shi2022/memorising"),
 )
 
