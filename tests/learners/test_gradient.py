@@ -240,6 +240,22 @@ def test_training_in_the_span_equals_training_in_the_whole_space():
     ), "the rest was lost"
 
 
+def test_a_step_with_full_decay_may_keep_a_fraction_of_the_weights():
+    """p ← c·p − rate·∇ for groups with full decay; other groups are not concerned."""
+
+    def weights(**options):
+        stage = Descent({"w": 0.1, "a": 0.1}, steps=1, full_decay=("w",), **options)
+        trace = fit(GradientDescent(small_init(), (stage,), record=(0,)), halfspace_sampler(), 32)
+        return trace.models
+
+    replaced, kept = weights(), weights(kept=0.25)
+    expected = replaced.w[1] + 0.25 * replaced.w[0]
+    assert np.allclose(kept.w[1], expected, rtol=1e-12) and np.array_equal(kept.a, replaced.a)
+    for options in ({"kept": 0.5}, {"kept": 1.5, "full_decay": ("w",)}):
+        with pytest.raises(BadInput, match="kept is a fraction"):
+            Descent({"w": 0.1}, steps=1, **options)
+
+
 @pytest.mark.parametrize("fresh", slow_but_first([False, True]))
 def test_adam_never_uses_the_coordinates_of_a_hidden_dictionary(fresh):
     """It does not commute with rotations: on a task with a basis it trains the weights of the
