@@ -244,7 +244,8 @@ def in_short(found: list[dict[str, Any]]) -> str:
     which they were run.
     """
     rows = []
-    kinds = sorted(MARKS, key=lambda kind: kind != "holds")  # "holds" comes first
+    outcomes = {v["verdict"] for v in found}
+    kinds = sorted(outcomes, key=["holds", *MARKS].index)  # "holds" comes first
     for paper in dict.fromkeys(v["id"].partition("/")[0] for v in found):
         last = {v["id"]: v for v in found if v["id"].startswith(f"{paper}/")}.values()
         counts = Counter(v["verdict"] for v in last)

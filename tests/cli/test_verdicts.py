@@ -81,11 +81,16 @@ def test_a_control_is_run_and_does_not_hold(run):
     assert "not run (add --controls)" in before.output
     result = run("reproduce", "mine.py:SURE", "--controls", "--json", "b.json")
     (old,), (new,) = (written(name) for name in ("a.json", "b.json"))
-    assert old["control"]["verdict"] == "not run" and new["control"] == {
+    control = new["control"]
+    (check,) = control.pop("checks")
+    assert old["control"]["verdict"] == "not run" and control == {
         "what": "a negative number",
         "verdict": "fails",
         "held": [],
+        "seeds": 6,
     }
+    assert check["check"] == "noisy value ≥ 0" and check["outcome"] == "fails"
+    assert check["mean"] < 0 < check["deviation"]
     assert (
         new["verdict"] == "holds"
         and new["numbers"] == {"reproduced": 0, "of": 1}

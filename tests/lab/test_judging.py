@@ -58,6 +58,59 @@ def test_interval_is_students():
     assert math.isinf(estimate([1.0]).high) and estimate([1.0], exact=True).half == 0
 
 
+def test_exact_computations_are_judged_at_every_scale():
+    assert outcome(100, min_seeds=1, scale="smoke") == "holds"
+    assert outcome(90, min_seeds=1, scale="smoke") == "fails"
+    assert outcome(*[90] * 5, scale="smoke") == "undecided"
+    exact = (Check(ACCURACY, lower=99.0).exactly(),)
+    assert outcome(*[90] * 5, scale="smoke", checks=exact) == "fails"
+    named = (Check(ACCURACY, lower=99.0).exactly().at("paper"),)
+    assert outcome(*[90] * 5, scale="laptop", checks=named) == "undecided"
+
+
+def test_the_word_of_a_verdict_says_what_was_tested():
+    values = (0.01, 0.012, 0.011)
+    ratio = Quantity("Network", "test_loss")
+    run = {"Network": [hand_record(f"{i}", seed=i, test_loss=v) for i, v in enumerate(values)]}
+
+    def word(check, **changes):
+        return judge(claim(checks=(check,), published=(), **changes), "paper", run)
+
+    loose = word((ratio <= 1.0).by_paper())
+    assert loose.outcome == "holds, loosely" and loose.slack == pytest.approx(1 / 0.011)
+    assert word(ratio <= 1.0).outcome == "holds", "only bounds of the paper can be loose"
+    assert word((ratio <= 0.05).by_paper()).outcome == "holds"
+    assert word((ratio <= 1.0).by_paper(), corrections=("test/error",)).outcome == (
+        "holds after correction"
+    )
+    assert word(ratio <= 1.0, source="definition").outcome == "definition checked"
+    assert word(ratio <= 0.001, source="definition").outcome == "fails"
+    for bound, seen in ((1.0, "holds"), (0.001, "fails")):
+        ours = word(ratio <= bound, source="ours")
+        assert (ours.outcome, ours.seen) == ("ours", seen)
+        limit = word(ratio <= bound, asymptotic="true for large d")
+        assert (limit.outcome, limit.seen) == ("not testable at finite size", seen)
+        assert "true for large d" in limit.reason
+
+
+def test_a_check_that_holds_in_the_control_can_only_refute():
+    both = (Check(ACCURACY, lower=99.0), Check(ACCURACY, upper=99.9).refuting())
+    assert "(can only refute)" in claim(checks=both).rule
+    assert outcome(99.5, 99.6, 99.7, checks=both) == "holds"
+    assert outcome(99.8, 99.9, 99.95, checks=both) == "holds"  # undecided, but not needed
+    assert outcome(99.98, 99.99, 100.0, checks=both) == "fails"
+
+
+def test_an_open_constant_is_one_and_the_verdict_states_for_which_it_holds():
+    condition = Condition("n ≥ C d", lambda scale: 30.0, lambda scale: 1000.0, constant="C")
+    verdict = judge(claim(conditions=(condition,)), "paper", records(99.5, 99.6, 99.7))
+    assert verdict.outcome == "assumptions not met"
+    assert "required ≥ 1e+03 with C = 1; holds for C ≤ 0.03" in verdict.reason
+    below = Condition("a ≤ C b", lambda scale: 5.0, lambda scale: 10.0, "≤", "C")
+    (met,) = judge(claim(conditions=(below,)), "paper", records(99.5, 99.6, 99.7)).conditions
+    assert met.met and met.constants == "C ≥ 0.5"
+
+
 def test_an_exact_claim_needs_one_run():
     assert outcome(100, min_seeds=1) == "holds" and outcome(90, min_seeds=1) == "fails"
     assert outcome(100) == "undecided"
@@ -228,6 +281,8 @@ def test_a_control_is_tested_by_the_same_criteria():
         "what": "no network",
         "verdict": "not run",
         "held": [],
+        "checks": [],
+        "seeds": 0,
     }
     assert judge(false, "paper", good, control=bad).control.outcome == "fails"
     assert judge(false, "paper", good, control=good).control.held == ("Network test_accuracy ≥ 99",)
@@ -310,7 +365,7 @@ def made_up(claim, scale, change=None):
     both are fixed and the difference is right.
     """
     checks = sorted(
-        (c for c in claim.checks if scale in c.scales),
+        claim.checks_at(scale),
         key=lambda check: check.quantity.minus is not None,
     )
     good = {}
@@ -365,10 +420,13 @@ def test_a_claim_holds_and_every_bound_of_every_check_can_fail(name):
     planted = 0
     for scale in SCALES:
         verdict = judge(claim, scale, made_up(claim, scale))
-        assert verdict.seen == ("holds" if verdict.check_results else "undecided"), verdict.reason
+        supports = [check for check in claim.checks if check.supports]
+        judged = [c for c in supports if c.applies(scale, exact=claim.exact)]
+        complete = judged and (scale != "smoke" or all(c.scales or c in judged for c in supports))
+        assert verdict.seen == ("holds" if complete else "undecided"), verdict.reason
         for check in claim.checks:
             for bound, sign in ((check.lower, -1), (check.upper, 1)):
-                if scale not in check.scales or not math.isfinite(bound):
+                if check not in claim.checks_at(scale) or not math.isfinite(bound):
                     continue
                 wrong = bound + sign * max(0.001, 0.01 * abs(bound))
                 verdict = judge(claim, scale, made_up(claim, scale, {check.quantity: wrong}))
@@ -403,7 +461,7 @@ def test_every_claim_is_complete(name):
             for number in claim.published
             if scale == "paper" or number.quantity.arm in arms
         ]
-        looked_at = [check.quantity for check in claim.checks if scale in check.scales] + published
+        looked_at = [check.quantity for check in claim.checks_at(scale)] + published
         for quantity in [part for q in looked_at for part in (q, q.minus) if part]:
             arm = arms[quantity.arm]
             steps = tuple(arm.arms) if isinstance(arm, Row) else arm.trials([0])[0].steps

@@ -20,10 +20,18 @@ if TYPE_CHECKING:
 
 #: Values of --verdict, with the outcomes that they select.
 VERDICTS = {
-    "holds": ("holds", "holds after correction", "holds under reading"),
+    "holds": (
+        "holds",
+        "holds, loosely",
+        "holds after correction",
+        "holds under reading",
+        "definition checked",
+    ),
     "fails": ("fails",),
     "undecided": ("undecided",),
     "assumptions-not-met": ("assumptions not met",),
+    "not-testable": ("not testable at finite size",),
+    "ours": ("ours",),
     "not-run": ("not run",),
 }
 #: Width of lines that are not printed to a terminal, unless $COLUMNS is set.
@@ -36,7 +44,7 @@ PIPED_WIDTH = 100
 @click.option(
     "--verdict",
     type=click.Choice(list(VERDICTS)),
-    help="Claims with this last verdict; holds: also after correction or under a reading.",
+    help="Claims with this last verdict; holds: also loosely, after correction or under a reading.",
 )
 @click.option(
     "--kind",

@@ -159,8 +159,8 @@ def judge_checks(
     """
     checks = [
         check
-        for check in claim.checks
-        if scale in check.scales and all(arm in records for arm in check.quantity.arms)
+        for check in claim.checks_at(scale)
+        if all(arm in records for arm in check.quantity.arms)
     ]
     tried = [
         _try(
@@ -188,17 +188,16 @@ def judge_checks(
 
 
 def ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) -> tuple[Ruling, str]:
-    """Combine the results of the checks into an outcome and its reason."""
+    """Combine the results of the checks into an outcome and its reason.
+
+    A check that only refutes cannot leave the outcome undecided, and the outcome cannot rest on it.
+    A claim with random quantities cannot hold at the smoke scale, at which only its exact
+    quantities are judged.
+    """
     broken = [j for j in check_results if not j.check.counts and j.outcome == "fails"]
-    counted = [j for j in check_results if j.check.counts]
-    failed = [j for j in counted if j.outcome == "fails"]
-    unsure = [j for j in counted if j.outcome == "undecided"]
-    if not counted:
-        return (
-            "undecided",
-            f"the {scale} scale only tests that everything runs; the acceptance criteria are for "
-            f"{_scales(claim)}",
-        )
+    failed = [j for j in check_results if j.check.counts and j.outcome == "fails"]
+    supporting = [j for j in check_results if j.check.supports]
+    unsure = [j for j in supporting if j.outcome == "undecided"]
     if broken:
         violated = "; ".join(f"{j.check}, but measured {j.measured.mean:.4g}" for j in broken)
         return (
@@ -209,6 +208,13 @@ def ruling(claim: Claim, scale: Scale, check_results: Sequence[CheckResult]) -> 
     if failed:
         return "fails", "; ".join(
             f"{j.check}, but {j.reason or f'measured {j.measured.mean:.4g}'}" for j in failed
+        )
+    everywhere = [each for each in claim.checks if each.supports and not each.scales]
+    if not supporting or any(not each.applies(scale, exact=claim.exact) for each in everywhere):
+        return (
+            "undecided",
+            f"the {scale} scale only tests that everything runs; the acceptance criteria are for "
+            f"{_scales(claim, but=scale)}",
         )
     if unsure:
         return "undecided", "; ".join(f"{j.check}: {j.reason}" for j in unsure)
@@ -242,7 +248,9 @@ def judge_numbers(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Numb
     return Numbers(outcomes, tuple(lines))
 
 
-def _scales(claim: Claim) -> str:
+def _scales(claim: Claim, *, but: Scale) -> str:
     return " and ".join(
-        scale for scale in SCALES if any(scale in check.scales for check in claim.checks)
+        scale
+        for scale in SCALES
+        if scale != but and any(check.supports for check in claim.checks_at(scale))
     )

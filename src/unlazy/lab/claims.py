@@ -14,6 +14,7 @@ from unlazy.lab.arms import StudyArm
 from unlazy.lab.readings import AS_WRITTEN, OpenSetting, Reading
 from unlazy.lab.rules import (
     EVALUATION,
+    USUAL_SCALES,
     Change,
     Check,
     Condition,
@@ -25,6 +26,8 @@ from unlazy.lab.rules import (
 from unlazy.lab.statistics import LEVEL, runs_for_share
 
 Kind = Literal["task", "learner", "lemma", "table", "figure", "bound"]
+#: Who asserts the statement: the paper, a definition of the paper, or this package.
+Source = Literal["paper", "definition", "ours"]
 #: Number of seeds that must agree to show that most seeds do (Clopper-Pearson).
 AGREEING = runs_for_share(0.5)
 
@@ -64,7 +67,9 @@ class Claim:
 
     `statement`: the assertion of the paper. `study`: the arms at a scale. `seeds`: default number
     of seeds per scale. `min_seeds`: smallest number of seeds for a verdict; 1 for an exact
-    computation, whose interval has width 0. `conditions`: assumptions of the theorem; if one is not
+    computation, whose interval has width 0. `source`: whether the row is an assertion of the paper,
+    checks a definition of the paper, or is ours. `asymptotic`: why the statement cannot be tested
+    at a finite size, if it cannot. `conditions`: assumptions of the theorem; if one is not
     met, the outcome is "assumptions not met". `control`: negative control. `label_free_reason`: why
     the statement is true for any labels, if it is; then shuffled labels are no control.
     `corrections`: errata without which the statement does not hold. `discrepancies`: questions to
@@ -96,6 +101,8 @@ class Claim:
     readings: tuple[Reading, ...] = ()
     reading: str = ""
     open_settings: tuple[OpenSetting, ...] = ()
+    source: Source = "paper"
+    asymptotic: str = ""
 
     def __post_init__(self) -> None:
         names = [reading.name for reading in self.readings]
@@ -114,6 +121,10 @@ class Claim:
     def under(self, name: str) -> Claim:
         """Return the claim under another of its readings."""
         return dataclasses.replace(self, reading=name)
+
+    def checks_at(self, scale: Scale) -> tuple[Check, ...]:
+        """Return the checks that apply at a scale."""
+        return tuple(each for each in self.checks if each.applies(scale, exact=self.exact))
 
     def arms(self, scale: Scale) -> Mapping[str, StudyArm]:
         """Return the arms at a scale, under the reading that is judged."""
@@ -172,9 +183,13 @@ class Claim:
             f"holds if {'what was computed exactly lies' if self.exact else interval} within "
             "the bounds of every check: "
             + "; ".join(
-                f"{check} ({' and '.join(check.scales)})"
-                if check.scales != ("laptop", "paper")
-                else str(check)
+                str(check)
+                + (
+                    f" ({' and '.join(check.scales)})"
+                    if check.scales not in ((), USUAL_SCALES)
+                    else ""
+                )
+                + " (can only refute)" * check.only_refutes
                 for check in self.checks
                 if check.counts
             )

@@ -1,8 +1,10 @@
 """Compute verdicts: the statement and the published numbers of a claim, tested on its records.
 
 A statement holds if all its checks hold, and fails if one fails (`checking`). It "holds under
-reading" if the judged reading is not the first one, which is what the text states. If an assumption
-of its theorem is not met, the outcome is "assumptions not met", and the results of the checks are
+reading" if the judged reading is not the first one, which is what the text states, and "holds,
+loosely" if every bound of the paper is satisfied by a factor of at least `LOOSE`. If an assumption
+of its theorem is not met, the outcome is "assumptions not met"; if the statement is asymptotic,
+"not testable at finite size"; a row of this package is "ours". Then the results of the checks are
 reported. Published numbers are compared twice: within printed precision (`checking`), and as draws
 (`draws`).
 
@@ -36,30 +38,65 @@ from unlazy.lab.trials import Record
 
 Outcome = Literal[
     "holds",
+    "holds, loosely",
     "holds after correction",
     "holds under reading",
     "fails",
     "undecided",
     "assumptions not met",
+    "not testable at finite size",
+    "definition checked",
+    "ours",
     "not run",
 ]
 #: Outcomes as earlier versions wrote them.
 FORMER_OUTCOMES: Mapping[str, Outcome] = {"outside hypotheses": "assumptions not met"}
 #: Outcomes of a statement that is confirmed.
-STANDING: tuple[Outcome, ...] = ("holds", "holds after correction", "holds under reading")
+STANDING: tuple[Outcome, ...] = (
+    "holds",
+    "holds, loosely",
+    "holds after correction",
+    "holds under reading",
+    "definition checked",
+)
+#: Factor from which a bound of the paper is called loose.
+LOOSE = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class ControlCheck:
+    """A check on the negative control: its result, and mean and SD of the quantity over seeds."""
+
+    check: str
+    outcome: Ruling
+    mean: float | None
+    deviation: float | None
 
 
 @dataclasses.dataclass(frozen=True)
 class ControlVerdict:
-    """Outcome of the negative control, with the checks that hold on it (`held`)."""
+    """Outcome of the negative control, and the results of the checks that count."""
 
     what: str
     outcome: Outcome
-    held: tuple[str, ...] = ()
+    checks: tuple[ControlCheck, ...] = ()
+    seeds: int = 0
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Checks that hold on the control, too."""
+        return tuple(each.check for each in self.checks if each.outcome == "holds")
 
     def to_json(self) -> dict[str, Any]:
         """Return the control as JSON data."""
-        return {"what": self.what, "verdict": self.outcome, "held": list(self.held)}
+        checks = [dataclasses.asdict(each) for each in self.checks]
+        return {
+            "what": self.what,
+            "verdict": self.outcome,
+            "held": list(self.held),
+            "checks": checks,
+            "seeds": self.seeds,
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,6 +153,16 @@ class Verdict(Shown):
         return self.outcome in STANDING
 
     @property
+    def slack(self) -> float | None:
+        """Smallest factor by which a bound of the paper is satisfied; None if there is none."""
+        factors = [
+            j.check.slack(j.measured.mean)
+            for j in self.check_results
+            if j.check.supports and j.check.origin == "paper"
+        ]
+        return min((each for each in factors if math.isfinite(each)), default=None)
+
+    @property
     def command(self) -> str:
         """The command that reproduces this verdict."""
         words = ["unlazy", "reproduce", self.claim.id, "--scale", self.scale]
@@ -142,6 +189,7 @@ class Verdict(Shown):
                     "needed": _plain(met.needed),
                     "met": met.met,
                     "factor": _plain(met.factor),
+                    "constants": met.constants,
                 }
                 for met in self.conditions
             ],
@@ -204,11 +252,13 @@ def judge_control(
     assert claim.control is not None
     check_results = judge_checks(claim, scale, records)
     outcome, _ = ruling(claim, scale, check_results)
-    return ControlVerdict(
-        claim.control.what,
-        outcome,
-        tuple(str(j.check) for j in check_results if j.check.counts and j.outcome == "holds"),
+    checks = tuple(
+        ControlCheck(str(j.check), j.outcome, _plain(j.measured.mean), _plain(j.measured.deviation))
+        for j in check_results
+        if j.check.counts
     )
+    seeds = max((j.measured.seeds for j in check_results), default=0)
+    return ControlVerdict(claim.control.what, outcome, checks, seeds)
 
 
 def judge(
@@ -240,25 +290,21 @@ def judge(
     seen, reason = ruling(claim, scale, check_results)
     conditions = tuple(condition.at(scale, records) for condition in claim.conditions)
     missed = [met for met in conditions if not met.met]
-    outcome: Outcome = seen
-    if seen == "holds" and claim.readings and claim.judged != claim.readings[0]:
-        outcome = "holds under reading"
-    elif seen == "holds" and claim.corrections:
-        outcome = "holds after correction"
     if seen == "fails" and tried:
         held = [each.name for each in tried if each.statement == "holds"]
         reason += f". Readings tried on development seeds: {len(tried)}; " + (
             f"it holds under {', '.join(held)}" if held else "it holds under none"
         )
+    found = f"Checks: {reason}" if reason else "Despite this, all checks hold"
     if missed and any(j.check.counts for j in check_results):
-        outcome = "assumptions not met"
-        found = f"Checks: {reason}" if reason else "Despite this, all checks hold"
         reason = f"{'; '.join(map(str, missed))}. {found}"
+    elif claim.asymptotic and any(j.check.counts for j in check_results):
+        reason = f"{claim.asymptotic}. {found.replace('Despite this, all', 'All')}"
     without = ControlVerdict(claim.control.what, "not run") if claim.control else None
-    return Verdict(
+    verdict = Verdict(
         claim=claim,
         scale=scale,
-        outcome=outcome,
+        outcome=seen,
         seen=seen,
         reason=reason,
         check_results=check_results,
@@ -279,3 +325,26 @@ def judge(
         draws=draws(claim.published, records, claim.judged.evaluation, exact=claim.exact),
         tried=tuple(tried),
     )
+    return dataclasses.replace(verdict, outcome=_outcome(verdict))
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    """Return the word for a verdict from the result of its checks."""
+    claim = verdict.claim
+    if not any(j.check.counts for j in verdict.check_results):
+        return verdict.seen
+    if claim.source == "ours":
+        return "ours"
+    if any(not met.met for met in verdict.conditions):
+        return "assumptions not met"
+    if claim.asymptotic:
+        return "not testable at finite size"
+    if verdict.seen != "holds":
+        return verdict.seen
+    if claim.source == "definition":
+        return "definition checked"
+    if claim.readings and claim.judged != claim.readings[0]:
+        return "holds under reading"
+    if claim.corrections:
+        return "holds after correction"
+    return "holds, loosely" if (verdict.slack or 1.0) >= LOOSE else "holds"

@@ -19,6 +19,8 @@ from unlazy.lab.trials import Record
 
 Scale = Literal["smoke", "laptop", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
+#: Scales of checks of random quantities; the smoke scale only tests that everything runs.
+USUAL_SCALES: tuple[Scale, ...] = ("laptop", "paper")
 #: First seed of each range.
 TUNING, DEVELOPMENT, EVALUATION = 0, 10, 1000
 #: Origin of a bound: the paper, this package (to make a statement checkable), or an identity of
@@ -149,17 +151,20 @@ class Check:
     """lower ≤ mean of the quantity over seeds ≤ upper.
 
     `share`: instead of the mean, more than this fraction of seeds must lie within the bounds.
-    `scales`: scales at which the check is applied. `origin`: source of the bounds. `exact`: the
-    quantity is not random, so that equal values over seeds are conclusive.
+    `scales`: scales at which the check is applied (empty: laptop and paper, and all scales if the
+    computation is exact). `origin`: source of the bounds. `exact`: the quantity is not random, so
+    that equal values over seeds are conclusive. `only_refutes`: it also holds in the negative
+    control, so that it can refute the statement, but not support it.
     """
 
     quantity: Quantity
     lower: float = -math.inf
     upper: float = math.inf
-    scales: tuple[Scale, ...] = ("laptop", "paper")
+    scales: tuple[Scale, ...] = ()
     origin: Origin = "ours"
     share: float | None = None
     exact: bool = False
+    only_refutes: bool = False
 
     def __post_init__(self) -> None:
         low, high = self.quantity.range
@@ -192,6 +197,10 @@ class Check:
         """Return the same check of a quantity that is computed without randomness."""
         return dataclasses.replace(self, exact=True)
 
+    def refuting(self) -> Check:
+        """Return the same check as one that also holds in the control: it can only refute."""
+        return dataclasses.replace(self, only_refutes=True)
+
     def at(self, *scales: Scale) -> Check:
         """Return the same check, required at these scales only."""
         return dataclasses.replace(self, scales=scales)
@@ -205,9 +214,27 @@ class Check:
         """Whether it counts in the verdict."""
         return self.origin != "identity"
 
+    @property
+    def supports(self) -> bool:
+        """Whether the statement can rest on it."""
+        return self.counts and not self.only_refutes
+
+    def applies(self, scale: Scale, *, exact: bool) -> bool:
+        """Return whether it is applied at a scale; `exact`: all of its claim is exact."""
+        every = exact or self.exact
+        return scale in (self.scales or (SCALES if every else USUAL_SCALES))
+
     def allows(self, value: float) -> bool:
         """Return whether one value lies within the bounds."""
         return self.lower <= value <= self.upper
+
+    def slack(self, value: float) -> float:
+        """Return the factor by which a value satisfies a one-sided bound; 1 if there is none."""
+        if math.isinf(self.lower) and self.upper > 0 and value > 0:
+            return self.upper / value
+        if math.isinf(self.upper) and self.lower > 0:
+            return value / self.lower
+        return math.inf if math.isinf(self.lower) and self.upper > 0 == value else 1.0
 
     @property
     def bounds(self) -> str:
@@ -260,14 +287,16 @@ class Published:
 class Condition:
     """An assumption of a theorem: `value` at the sizes of a scale, and the required `needed`.
 
-    `value` may be a measured quantity. A constant that the paper leaves open is taken as 1, which
-    `text` states.
+    `value` may be a measured quantity. `constant`: name of the constant that the paper leaves open,
+    if there is one. It is taken as 1, and the verdict states for which constants the condition
+    holds: value ≥ C · needed, or value ≤ C · needed.
     """
 
     text: str
     value: Callable[[Scale], float] | Quantity
     needed: Callable[[Scale], float]
     sense: Literal["≥", "≤"] = "≥"
+    constant: str = ""
 
     def at(self, scale: Scale, records: Mapping[str, Sequence[Record]]) -> Met:
         """Return the condition with its numbers at a scale."""
@@ -302,9 +331,19 @@ class Met:
         )
         return math.inf if below <= 0 < above else above / below if below else 0.0
 
+    @property
+    def constants(self) -> str:
+        """The values of the open constant for which it holds, such as "C ≤ 0.03"."""
+        if not self.condition.constant or self.needed <= 0:
+            return ""
+        sense = "≤" if self.condition.sense == "≥" else "≥"
+        return f"{self.condition.constant} {sense} {self.value / self.needed:.3g}"
+
     def __str__(self) -> str:
         required = f"{self.condition.text}: {self.value:.3g}, required {self.condition.sense} "
         missed = "" if self.met else f" (missed by a factor of {self.factor:.3g})"
+        if self.constants:
+            missed = f" with {self.condition.constant} = 1; holds for {self.constants}"
         return f"{required}{self.needed:.3g}{missed}"
 
 

@@ -124,7 +124,7 @@ _HOW_TO_READ = (
 
 def badge(status: str) -> str:
     """Return a status as a mark with its word."""
-    return f'<span class="badge {status.split()[0]}">{MARKS[status]}</span>'
+    return f'<span class="badge {status.split()[0].strip(",")}">{MARKS[status]}</span>'
 
 
 def cell_html(text: str) -> str:

@@ -94,6 +94,8 @@ _SHORT = {
     MARKS["holds after correction"]: "✓ corrected",
     MARKS["holds under reading"]: "✓ reading",
     MARKS["assumptions not met"]: "○ assumptions",
+    MARKS["not testable at finite size"]: "○ asymptotic",
+    MARKS["definition checked"]: "✓ definition",
 }
 
 

@@ -15,12 +15,16 @@ from unlazy.lab.statistics import Estimate, range_of
 
 MARKS = {
     # Before the mark that they begin with.
+    "holds, loosely": "✓ holds, loosely",
     "holds after correction": "✓ holds after correction",
     "holds under reading": "✓ holds under a reading",
     "holds": "✓ holds",
     "fails": "✗ fails",
     "undecided": "? undecided",
     "assumptions not met": "○ assumptions not met",
+    "not testable at finite size": "○ not testable at finite size",
+    "definition checked": "✓ definition checked",
+    "ours": "◇ ours",
     "not run": "· not run",
 }
 #: Mark of a check that passes.
@@ -28,11 +32,15 @@ PASSES = "✓ passes"
 #: Rich's colors.
 COLORS = {
     "holds": "green",
+    "holds, loosely": "green",
     "holds after correction": "green",
     "holds under reading": "green",
     "fails": "red",
     "undecided": "yellow",
     "assumptions not met": "blue",
+    "not testable at finite size": "blue",
+    "definition checked": "green",
+    "ours": "cyan",
     "not run": "bright_black",
 }
 #: The source of a check's bounds.

@@ -9,14 +9,11 @@ from rich.console import Console
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import definition_of
-from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, Condition
+from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, USUAL_SCALES, Condition
 from unlazy.lab.store import Store
 from unlazy.report.labels import ORIGINS, bounds_of, count, definitions_of, number, quantity_label
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewTable
-
-#: The scales of a check unless it names others.
-_USUAL = ("laptop", "paper")
 
 
 def rule_view(claim: Claim, registered: str | None) -> View:
@@ -27,8 +24,12 @@ def rule_view(claim: Claim, registered: str | None) -> View:
         (
             quantity_label(claim, check.quantity),
             bounds_of(check)
-            + (f" ({' and '.join(check.scales)} scale)" if check.scales != _USUAL else ""),
-            ORIGINS[check.origin],
+            + (
+                f" ({' and '.join(check.scales)} scale)"
+                if check.scales not in ((), USUAL_SCALES)
+                else ""
+            ),
+            ORIGINS[check.origin] + ", can only refute" * check.only_refutes,
         )
         for check in claim.checks
     )
@@ -110,7 +111,8 @@ def rule_json(claim: Claim) -> dict[str, Any]:
                 "check": str(check),
                 "required": bounds_of(check),
                 "origin": check.origin,
-                "scales": check.scales,
+                "scales": [scale for scale in SCALES if check.applies(scale, exact=claim.exact)],
+                "only_refutes": check.only_refutes,
                 "measures": check.quantity.measures,
             }
             for check in claim.checks

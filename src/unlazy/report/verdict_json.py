@@ -11,9 +11,16 @@ import msgspec
 from unlazy.lab.checking import CheckResult, Numbers
 from unlazy.lab.claims import Claim
 from unlazy.lab.draws import Draw
-from unlazy.lab.judging import FORMER_OUTCOMES, ControlVerdict, TriedReading, Verdict
+from unlazy.lab.judging import FORMER_OUTCOMES, ControlCheck, ControlVerdict, TriedReading, Verdict
 from unlazy.lab.rules import Met
 from unlazy.lab.statistics import Estimate
+
+
+def _control_checks(control: Mapping[str, Any]) -> tuple[ControlCheck, ...]:
+    """Return the checks of a control; earlier files name only those that hold on it."""
+    if "checks" in control:
+        return msgspec.convert(control["checks"], tuple[ControlCheck, ...])
+    return tuple(ControlCheck(check, "holds", None, None) for check in control["held"])
 
 
 def verdict_from_json(data: Mapping[str, Any], claim: Claim) -> Verdict:
@@ -58,7 +65,12 @@ def verdict_from_json(data: Mapping[str, Any], claim: Claim) -> Verdict:
             Met(condition, value(h["value"], math.inf), value(h["needed"]))
             for condition, h in zip(claim.conditions, data["hypotheses"], strict=True)
         ),
-        control=ControlVerdict(control["what"], control["verdict"], tuple(control["held"]))
+        control=ControlVerdict(
+            control["what"],
+            control["verdict"],
+            _control_checks(control),
+            control.get("seeds", 0),
+        )
         if control
         else None,
         measured={q: estimated(str(q)) for q in claim.quantities if str(q) in data["measured"]},

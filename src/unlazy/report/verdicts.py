@@ -84,7 +84,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         kind="Claims",
         facts={
             "claim": claim.id,
-            "statement": MARKS[verdict.outcome],
+            "statement": MARKS[verdict.outcome] + _checks_in_short(verdict),
             "numbers": str(verdict.tally) if verdict.draws else str(verdict.numbers),
             "control": control_mark(verdict),
             "scale": verdict.scale,
@@ -95,10 +95,18 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     )
 
 
+def _checks_in_short(verdict: Verdict) -> str:
+    """Return the result of the checks, if the verdict's word does not state it."""
+    if verdict.outcome not in ("ours", "assumptions not met", "not testable at finite size"):
+        return ""
+    words = {"holds": "checks pass", "fails": "checks fail", "undecided": "checks undecided"}
+    return f" ({words[verdict.seen]})"
+
+
 def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
     """Return how many checks pass and how many published numbers are reproduced."""
     if not counted:
-        scales = [s for s in SCALES if any(s in check.scales for check in verdict.claim.checks)]
+        scales = [s for s in SCALES if any(c.counts for c in verdict.claim.checks_at(s))]
         return (
             f"The {verdict.scale} scale only tests that everything runs; the checks apply at "
             f"{' and '.join(scales)} scale."
@@ -115,6 +123,12 @@ def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
         text += f", {verdict.numbers.reproduced} of {of} reproduced"
     if failing := {j.check.origin for j in counted if j.outcome == "fails"}:
         text += f", in our implementation{'; all bounds missed are ours' * (failing == {'ours'})}"
+    if verdict.outcome == "holds, loosely" and verdict.slack:
+        text += f"; every bound of the paper is satisfied by a factor ≥ {number(verdict.slack)}"
+    if verdict.outcome == "ours":
+        text += "; not an assertion of the paper"
+    if verdict.outcome == "not testable at finite size":
+        text += f"; {verdict.claim.asymptotic}"
     missed = [met for met in verdict.conditions if not met.met]
     if missed:
         text += f"; {len(missed)} of {count(len(verdict.conditions), 'assumption')} not met"
@@ -227,7 +241,7 @@ def checks(verdict: Verdict, check_results: Sequence[CheckResult], title: str) -
                 _printed(verdict.claim, quantity),
                 measured if math.isfinite(e.mean) else "not finite",
                 bounds_of(j.check),
-                ORIGINS[j.check.origin],
+                ORIGINS[j.check.origin] + ", can only refute" * j.check.only_refutes,
                 _RESULTS.get(j.outcome, MARKS[j.outcome]) + (f" ({j.reason})" if j.reason else ""),
             )
         )
@@ -265,7 +279,8 @@ def conditions(verdict: Verdict) -> ViewTable:
             met.condition.text,
             number(met.value),
             f"{met.condition.sense} {number(met.needed)}",
-            "✓ met" if met.met else f"✗ missed by a factor {number(met.factor)}",
+            ("✓ met" if met.met else f"✗ missed by a factor {number(met.factor)}")
+            + (f"; holds for {met.constants}" if met.constants else ""),
         )
         for met in verdict.conditions
     )
