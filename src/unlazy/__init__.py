@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     )
     from unlazy.lab.arms import Arm, Comparison, Repeats, Row, Tuned
     from unlazy.lab.claims import Claim, Plot, PlotLine
+    from unlazy.lab.conditions import Condition
     from unlazy.lab.engines import Engine, LocalEngine
     from unlazy.lab.readings import OpenSetting, Reading
     from unlazy.lab.rules import (
         Change,
         Check,
-        Condition,
         Control,
         Published,
         Quantity,
@@ -115,8 +115,8 @@ _PLACES = {
     "unlazy.studies.benchmark": "Benchmark",
     "unlazy.lab.engines": "Engine LocalEngine",
     "unlazy.lab.readings": "OpenSetting Reading",
-    "unlazy.lab.rules": "Change Check Condition Control Published Quantity Scale arm arms "
-    "shuffled variants",
+    "unlazy.lab.conditions": "Condition",
+    "unlazy.lab.rules": "Change Check Control Published Quantity Scale arm arms shuffled variants",
     "unlazy.lab.store": "Store",
     "unlazy.lab.trials": "ExactComputation Measurement Record Trial",
     "unlazy.learners.base": "Learner PlainLearner Trace keys_of",

@@ -11,8 +11,9 @@ from unlazy.core.errors import BadInput
 from unlazy.lab import registry as lookup
 from unlazy.lab.arms import Row
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.judging import judge, level_of
-from unlazy.lab.rules import SCALES, Check, Condition, Control, Published, Quantity
+from unlazy.lab.rules import SCALES, Check, Control, Published, Quantity
 from unlazy.lab.statistics import (
     estimate,
     estimate_of,

@@ -7,6 +7,7 @@ import pytest
 from unlazy.core.errors import BadInput
 from unlazy.lab import registry
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import (
     PAPERS,
     SHARED,
@@ -18,7 +19,7 @@ from unlazy.lab.paper_files import (
     statements,
 )
 from unlazy.lab.paper_index import ROOT, code_of, files_testing, index
-from unlazy.lab.rules import Change, Condition, Published, Quantity, arm
+from unlazy.lab.rules import Change, Published, Quantity, arm
 from unlazy.papers import PAPERS as NAMES
 
 CLAIMS, NOT_RUN = registry.claims(), registry.not_run()

@@ -8,10 +8,11 @@ import pytest
 from toys import hand_record
 from unlazy.core.metrics import ACCURACY
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.exponents import SampleComplexity, ScalingOutcome, ScalingRow
 from unlazy.lab.judging import judge
 from unlazy.lab.outcomes import BenchmarkResult, Cell, Result
-from unlazy.lab.rules import Change, Check, Condition, Control, Published, Quantity
+from unlazy.lab.rules import Change, Check, Control, Published, Quantity
 from unlazy.report.view import view_of
 from unlazy.studies.audit import Audit
 from unlazy.studies.ranking import RankingOutcome

@@ -11,8 +11,9 @@ import pytest
 
 from toys import hand_record
 from unlazy.lab.claims import Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.judging import judge
-from unlazy.lab.rules import Change, Check, Condition, Quantity
+from unlazy.lab.rules import Change, Check, Quantity
 from unlazy.lab.statistics import Estimate, estimate_of
 from unlazy.report.charts import chart
 from unlazy.report.figures import draw

@@ -11,13 +11,13 @@ from typing import Literal
 from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.arms import StudyArm
+from unlazy.lab.conditions import Condition
 from unlazy.lab.readings import AS_WRITTEN, OpenSetting, Reading
 from unlazy.lab.rules import (
     EVALUATION,
     USUAL_SCALES,
     Change,
     Check,
-    Condition,
     Control,
     Published,
     Quantity,

@@ -29,9 +29,10 @@ from unlazy.lab.checking import (
     ruling,
 )
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Met
 from unlazy.lab.draws import Draw, Tally, draws
 from unlazy.lab.provenance import summary
-from unlazy.lab.rules import Met, Quantity, Scale
+from unlazy.lab.rules import Quantity, Scale
 from unlazy.lab.showing import Shown
 from unlazy.lab.statistics import LEVEL, Estimate, estimate
 from unlazy.lab.trials import Record

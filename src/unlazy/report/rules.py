@@ -8,8 +8,9 @@ from typing import Any
 from rich.console import Console
 
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import definition_of
-from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, USUAL_SCALES, Condition
+from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, USUAL_SCALES
 from unlazy.lab.store import Store
 from unlazy.report.labels import ORIGINS, bounds_of, count, definitions_of, number, quantity_label
 from unlazy.report.terminal import print_view

@@ -10,9 +10,9 @@ import msgspec
 
 from unlazy.lab.checking import CheckResult, Numbers
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Met
 from unlazy.lab.draws import Draw
 from unlazy.lab.judging import FORMER_OUTCOMES, ControlCheck, ControlVerdict, TriedReading, Verdict
-from unlazy.lab.rules import Met
 from unlazy.lab.statistics import Estimate
 
 

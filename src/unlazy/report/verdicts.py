@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from unlazy.lab.checking import CheckResult
 from unlazy.lab.claims import Claim
-from unlazy.lab.draws import Draw
 from unlazy.lab.judging import Verdict, level_of
 from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, Quantity
 from unlazy.lab.trials import Record
 from unlazy.report.citations import short_citation
 from unlazy.report.labels import (
-    CI,
     MARKS,
     ORIGINS,
     PASSES,
@@ -23,9 +21,9 @@ from unlazy.report.labels import (
     definitions_of,
     number,
     quantity_label,
-    short_label,
     spread,
 )
+from unlazy.report.published import comparison, missed_draws, missed_numbers
 from unlazy.report.training import arm_views, training_plots
 from unlazy.report.view import View, ViewTable, slug
 
@@ -33,9 +31,6 @@ from unlazy.report.view import View, ViewTable, slug
 MAX_LINES = 30
 #: Marks of checks; those of statements otherwise.
 _RESULTS = {"holds": PASSES}
-#: Marks of published values, within printed precision and as draws.
-_REPRODUCED = {"holds": " ✓", "fails": " ✗", "undecided": " ?"}
-_CONSISTENT = {"consistent": " ✓", "inconsistent": " ✗", "not informative": " ~"}
 
 
 def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None) -> View:
@@ -184,51 +179,6 @@ def control_word(outcome: str) -> str:
     )
 
 
-def comparison(verdict: Verdict) -> ViewTable:
-    """Return published next to measured values: one row per arm, two columns per measure."""
-    claim = verdict.claim
-    published = {p.quantity: p for p in claim.published}
-    draws = {draw.quantity: draw for draw in verdict.draws}
-    measures = list(dict.fromkeys(q.measure for q in published))
-    columns = ["method"]
-    for measure in measures:
-        columns += ["paper", short_label(claim, measure)]
-    rows, urgent = [], []
-    others = [q for q in verdict.measured if q.step is None and q.minus is None]
-    for arm in dict.fromkeys(q.arm for q in [*published, *others]):
-        row = [arm]
-        for measure in measures:
-            quantity = Quantity(arm, measure)
-            printed = published.get(quantity)
-            outcome = verdict.numbers.outcomes.get(printed) if printed else None
-            mark = _REPRODUCED[outcome] if outcome else ""
-            if draw := draws.get(quantity):  # a single seed has no interval
-                mark = " ?" if draw.low is None else _CONSISTENT[draw.outcome]
-            here = verdict.measured.get(quantity)
-            row += [
-                printed.printed if printed else "",
-                spread(here, measure) + mark if here else "",
-            ]
-        if any(row[1:]):
-            urgent.append(0 if any("✗" in cell for cell in row) else 1 if any(row[1::2]) else 2)
-            rows.append(tuple(row))
-    meaning = "✓ 90 % CI within rounding and two stated SDs, ✗ mean outside, ? undecided"
-    if draws:
-        tally = verdict.tally
-        meaning = (
-            "✓ the printed number is consistent with our runs, ✗ inconsistent, ~ not informative. "
-            f"{tally}; {verdict.numbers.reproduced} within rounding and two stated SDs"
-        )
-    return ViewTable(
-        tuple(columns),
-        tuple(rows),
-        "Published and measured",
-        f"Mean {CI}; {meaning}",
-        "l" + "r" * (len(columns) - 1),
-        brief=tuple(sorted(range(len(rows)), key=urgent.__getitem__)),
-    )
-
-
 def checks(verdict: Verdict, check_results: Sequence[CheckResult], title: str) -> ViewTable:
     """Return checks with published and measured values, bounds and results."""
     rows = []
@@ -343,7 +293,7 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         before = "" if verdict.older_than_rule else f", fixed before {run}"
         table = checks(verdict, verdict.check_results, f"Acceptance criteria{before}")
         found.append(View("All checks", tables=(table,)))
-    missed = _missed_draws(verdict) if verdict.draws else _missed_numbers(verdict)
+    missed = missed_draws(verdict) if verdict.draws else missed_numbers(verdict)
     if missed:
         word = "not consistent" if verdict.draws else "not reproduced or undecided"
         title = f"{count(len(missed), 'published number')} {word}"
@@ -378,34 +328,6 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
     lines = tuple((name, "; ".join(values)) for name, values in facts.items())
     found.append(View("Provenance", lines=lines))
     return tuple(found)
-
-
-def _missed_draws(verdict: Verdict) -> tuple[str, ...]:
-    """Return the printed numbers that are not consistent with our runs, and their intervals."""
-    return tuple(
-        f"{quantity_label(verdict.claim, draw.quantity)}: published {draw.printed}, predicted "
-        f"{_ends(draw)}" + (f", which contains the mean of {draw.other}" if draw.other else "")
-        for draw in verdict.draws
-        if draw.outcome != "consistent"
-    )
-
-
-def _ends(draw: Draw) -> str:
-    if draw.low is None or draw.high is None:
-        return "without an interval (one seed)"
-    return f"{number(draw.low, draw.measure)} to {number(draw.high, draw.measure)}"
-
-
-def _missed_numbers(verdict: Verdict) -> tuple[str, ...]:
-    """Return the printed numbers that are not reproduced within their printed precision."""
-    return tuple(
-        f"{quantity_label(verdict.claim, p.quantity)}: {p.printed} (accepted: ± {number(p.margin)})"
-        + (f", measured {spread(e, p.quantity.measure)}" if e else "")
-        + (" (undecided)" if outcome == "undecided" else "")
-        for p, outcome in verdict.numbers.outcomes.items()
-        if outcome != "holds"
-        for e in [verdict.measured.get(p.quantity)]
-    )
 
 
 def _seeds(verdict: Verdict) -> str:

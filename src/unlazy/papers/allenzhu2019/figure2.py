@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Row, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Check, Condition, Control, Scale, arm, arms
+from unlazy.lab.rules import Check, Control, Scale, arm, arms
 from unlazy.papers.allenzhu2019.setting import (
     Architecture,
     Cell,

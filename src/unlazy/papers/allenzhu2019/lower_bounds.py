@@ -17,8 +17,9 @@ from unlazy.kernels.catalog import KERNELS
 from unlazy.kernels.feature_maps import Features, RandomFeatures, featured
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms
+from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.lab.trials import ExactComputation
 from unlazy.learners.kernel import KernelRidge
 from unlazy.probes.performance import Performance

@@ -10,8 +10,9 @@ import numpy as np
 from unlazy.kernels.feature_maps import RawFeatures
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Scale, arms, shuffled
+from unlazy.lab.rules import Scale, arms, shuffled
 from unlazy.learners.features import FeatureRidge
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients

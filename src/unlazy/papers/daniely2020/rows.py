@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm
+from unlazy.lab.rules import Control, Scale, arm
 from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepGradients
 from unlazy.papers.daniely2020.separators import ReadoutFeatures
 from unlazy.papers.daniely2020.setting import Mixture

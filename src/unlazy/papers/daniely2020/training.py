@@ -14,8 +14,9 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm
+from unlazy.lab.rules import Control, Scale, arm
 from unlazy.learners.sources import PopulationGradients
 from unlazy.papers.daniely2020.learner import ParitySchedule
 from unlazy.papers.daniely2020.neuron_features import FeatureFraction

@@ -8,8 +8,9 @@ from typing import Any
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm
+from unlazy.lab.rules import Control, Scale, arm
 from unlazy.papers.glasgow2023.growth import LayerBalance
 from unlazy.papers.glasgow2023.minibatches import MinibatchErrors
 from unlazy.papers.glasgow2023.sizes import Training

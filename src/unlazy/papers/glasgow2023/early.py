@@ -6,8 +6,9 @@ import dataclasses
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import ArmName, Check, Condition, Control, Scale, arms
+from unlazy.lab.rules import ArmName, Check, Control, Scale, arms
 from unlazy.papers.glasgow2023.computations import (
     PopulationGradientFormulas,
     ReducedPhases,

@@ -7,8 +7,9 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arms
+from unlazy.lab.rules import Control, Scale, arms
 from unlazy.papers.glasgow2023.clean import BaseCase, CleanNeurons
 from unlazy.papers.glasgow2023.constructed import HeavyStep
 from unlazy.papers.glasgow2023.growth import GrowthComparison, MarginGrowth

@@ -12,8 +12,9 @@ from unlazy.kernels.products import Polynomial
 from unlazy.kernels.wide import NNGP, NTK
 from unlazy.lab.arms import Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
+from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.papers.glasgow2023.computations import LiteralStep, TaskFacts
 from unlazy.papers.glasgow2023.growth import TimeToLoss

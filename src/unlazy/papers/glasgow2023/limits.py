@@ -6,8 +6,9 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arms
+from unlazy.lab.rules import Control, Scale, arms
 from unlazy.papers.glasgow2023.below import below_the_bound
 from unlazy.papers.glasgow2023.gradients import rotation_invariant_bound
 from unlazy.papers.glasgow2023.invariance import PairSearch, ProofChain, RotationFloor

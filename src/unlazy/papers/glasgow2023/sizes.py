@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from unlazy.lab.arms import Arm
-from unlazy.lab.rules import Condition, Scale
+from unlazy.lab.conditions import Condition
+from unlazy.lab.rules import Scale
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
 from unlazy.networks.inits import SphereInit

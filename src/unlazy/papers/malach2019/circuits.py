@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm
+from unlazy.lab.rules import Control, Scale, arm
 from unlazy.papers.malach2019.computations import (
     Enumeration,
     LocalCorrelation,

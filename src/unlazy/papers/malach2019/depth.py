@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms
+from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.papers.malach2019.circuits import ONE_RUN
 from unlazy.papers.malach2019.shallow import NetworkRank, SignRank, deep_recovery, errors_by_width
 

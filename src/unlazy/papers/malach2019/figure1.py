@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
 from unlazy.lab.readings import AS_WRITTEN, Reading
-from unlazy.lab.rules import Condition, Control, Scale, arms
+from unlazy.lab.rules import Control, Scale, arms
 from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
 from unlazy.networks.base import Init

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms
+from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.papers.malach2019.layers import LayerLemmas, lemma14_width
 from unlazy.papers.malach2019.recovering import Kind, recovery_sweep, smallest_sample, three_levels
 from unlazy.papers.malach2019.theorem_runs import (

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arms
+from unlazy.lab.rules import Control, Scale, arms
 from unlazy.papers.shi2022.best_hinge import FixedFeatures, KernelBall, Kind
 
 #: Kinds of features to which Theorem 2 applies.

@@ -15,8 +15,9 @@ import numpy as np
 
 from unlazy.lab.arms import Arm, Row, StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
+from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
 from unlazy.lab.trials import Record
 from unlazy.learners.gradient import Descent
 from unlazy.learners.sources import PopulationGradients

@@ -10,8 +10,9 @@ import math
 
 from unlazy.lab.arms import Arm, StudyArm
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
+from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
 from unlazy.learners.base import Learner
 from unlazy.papers.shi2022.computations import ExplicitGeneral
 from unlazy.papers.shi2022.constants import theorem_34

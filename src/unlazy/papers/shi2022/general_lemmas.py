@@ -10,8 +10,9 @@ import math
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms
+from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.papers.shi2022.general_neurons import GeneralFirstStep, GeneralSecondGradient
 from unlazy.papers.shi2022.general_readout import GeneralReadout, WeightedGradients
 from unlazy.papers.shi2022.gradients import DELTA

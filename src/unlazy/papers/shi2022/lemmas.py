@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms
+from unlazy.lab.rules import Control, Scale, arm, arms
 from unlazy.papers.shi2022.computations import ExplicitLabels
 from unlazy.papers.shi2022.gradients import (
     DELTA,

@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from unlazy.lab.arms import Arm
 from unlazy.lab.claims import Claim
+from unlazy.lab.conditions import Condition
 from unlazy.lab.paper_files import notes
 from unlazy.lab.readings import AS_WRITTEN, Reading
-from unlazy.lab.rules import Condition, Control, Scale, arm, arms, shuffled
+from unlazy.lab.rules import Control, Scale, arm, arms, shuffled
 from unlazy.papers.shi2022.table1 import (
     PARITY,
     Size,
