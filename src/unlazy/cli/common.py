@@ -62,7 +62,7 @@ _ENGINE_OPTIONS = (
         default="local",
         show_default=True,
         metavar="NAME",
-        help="Execution engine: local (this process), processes, dask, tcp://host:port (running "
+        help="Execution engine: local (this process), processes, dask, tls://host:port (running "
         "Dask cluster) or slurm.",
     ),
     click.option(

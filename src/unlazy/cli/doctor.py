@@ -14,7 +14,7 @@ from unlazy.cli.common import console, default_store, store_option
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Run one small trial on this engine: local, processes, dask, tcp://host:port, slurm.",
+    help="Run one small trial on this engine: local, processes, dask, tls://host:port, slurm.",
 )
 @store_option
 def doctor(engine: str | None, store_path: Path | None) -> None:
