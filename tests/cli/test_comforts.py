@@ -80,6 +80,15 @@ def test_the_folders_file_cannot_name_code_paths_outside_or_engines(run, tmp_pat
     assert why not in run("show").output, "the user's own file may"
 
 
+def test_names_from_files_are_neither_markup_nor_commands_of_the_terminal(run, tmp_path):
+    rows = ["k[/dim],b\x1b[31mred,y", *(f"{i % 7},{i % 5},{i % 3}" for i in range(30))]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    found = run("audit", "t.csv", "--target", "z")
+    assert found.exit_code == 2 and "k[/dim]" in found.output and "b\\x1b[31mred" in found.output
+    found = run("doctor", "--engine", "[/red]")
+    assert found.exit_code == 1 and "no engine named '[/red]'" in found.output
+
+
 def test_quiet_says_nothing_and_json_is_still_there(run):
     words = [
         "compare",

@@ -32,7 +32,9 @@ def doctor(engine: str | None, store_path: Path | None) -> None:
     for sign in signs(store_path or default_store(), engine):
         failed += not sign.healthy
         mark = "–" if sign.optional else "[green]✓[/]" if sign.healthy else "[red]✗[/]"
-        screen.print(f"{mark} {sign.what}: {escape(sign.found)}", highlight=False, soft_wrap=True)
+        screen.print(
+            f"{mark} {escape(f'{sign.what}: {sign.found}')}", highlight=False, soft_wrap=True
+        )
     screen.print(f"{count(failed, 'check')} failed." if failed else "All checks passed.")
     if failed:
         sys.exit(1)
