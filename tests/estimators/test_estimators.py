@@ -349,6 +349,22 @@ def test_nan_and_infinity_are_refused(kind, bad):
         kind(**QUICK[kind]).fit(x, y)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_out_of_range_are_refused_or_give_finite_predictions(kind):
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 2
+    with pytest.raises(ValueError, match=r"X has values up to .* at most 1e.75 is supported"):
+        kind(**QUICK[kind]).fit(X * 1e160, y)
+    for scale in (1e70, 1e-70):
+        machine = kind(**QUICK[kind]).fit(X * scale, y)
+        assert np.isfinite(machine.predict(X * scale)).all()
+        with pytest.raises(ValueError, match=r"at most 1e.75"):
+            machine.predict(X * 1e160)
+    if kind.__name__.endswith("Regressor"):
+        with pytest.raises(ValueError, match="y has values up to"):
+            kind(**QUICK[kind]).fit(X, y * 1e200)
+        assert np.isfinite(kind(**QUICK[kind]).fit(X, y * 1e70).predict(X)).all()
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.__name__.endswith("Classifier")])
 def test_one_class_is_refused(kind):
     with pytest.raises(BadInput, match="at least 2 classes, got only class"):

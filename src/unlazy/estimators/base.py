@@ -20,6 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unlazy.core.errors import require
 from unlazy.core.threefry import new_key
 
+#: Largest absolute value of inputs and targets.
+LARGEST = 1e75
+
 
 @dataclasses.dataclass(kw_only=True, eq=False, repr=False)
 class Scoring(BaseEstimator):
@@ -35,7 +38,26 @@ class Scoring(BaseEstimator):
 
     def _checked_scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._scores(validate_data(self, X, reset=False, dtype=[np.float64, np.float32]))
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        require_in_range(X=X)
+        scores = self._scores(X)
+        require(
+            bool(np.isfinite(scores).all()),
+            "X has values so far outside of the range of the training data that predictions "
+            "overflow.",
+        )
+        return scores
+
+
+def require_in_range(**arrays: np.ndarray) -> None:
+    """Raise `BadInput` if squares of values could overflow in double precision."""
+    for name, values in arrays.items():
+        largest = float(np.max(np.abs(values), initial=0.0))
+        require(
+            largest <= LARGEST,
+            f"{name} has values up to {largest:.1e}; at most {LARGEST:.0e} is supported. Divide "
+            f"{name} by a constant.",
+        )
 
 
 def weighted(
@@ -72,6 +94,7 @@ class Classifier(ClassifierMixin, Scoring):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labeled samples; a sample of weight 2 counts as two samples."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        require_in_range(X=X)
         check_classification_targets(y)
         X, y, weight = weighted(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -119,6 +142,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
             multi_output=True,
             y_numeric=True,
         )
+        require_in_range(X=X, y=y)
         X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight)
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         self._single = y.ndim == 1

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import pickle
 import tarfile
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unlazy.core.errors import require
+from unlazy.tasks.limits import archived, decompressed, require_within
 from unlazy.tasks.reading import reading, unreadable
 
 #: Suffixes of image files.
@@ -99,7 +99,7 @@ MAX_AXES = 4
 def read_idx(path: Path) -> np.ndarray:
     """Read an idx file: two zeros, the type 8, the number of axes, their lengths, and the bytes."""
     with reading(path, "an idx file"):
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        raw = decompressed(path)
     require(
         len(raw) >= 4 and raw[:3] == b"\0\0\x08",
         f"{path} is not an idx file of bytes: it does not begin with 0, 0, 8.",
@@ -155,7 +155,10 @@ def read_batches(path: Path) -> ImageArrays:
                     found[name] = _Plain(file, encoding="bytes").load()
         else:
             with tarfile.open(path) as archive:
+                total = 0
                 for member in archive:
+                    total += member.size
+                    require_within("UNLAZY_MAX_BYTES", total, str(path))
                     name = Path(member.name).name
                     content = (
                         archive.extractfile(member) if name in (*BATCHES, "batches.meta") else None
@@ -206,7 +209,7 @@ def read_npz(path: Path) -> ImageArrays:
     """Read arrays by name."""
     with (
         reading(path, "an .npz file"),
-        path.open("rb") as file,
+        archived(path).open("rb") as file,
         np.load(file, allow_pickle=False) as content,
     ):
         keys = set(content.files)
@@ -297,10 +300,13 @@ def _pixels(files: Sequence[Path]) -> np.ndarray:
     """Read images of one size, in color if one of them is."""
     from PIL import Image, UnidentifiedImageError
 
-    images = []
+    images: list[np.ndarray] = []
+    total = 0
     for path in files:
         try:
             with Image.open(path) as image:
+                total += math.prod(image.size)
+                require_within("UNLAZY_MAX_PIXELS", total, str(path.parent))
                 images.append(
                     np.asarray(image.convert("L" if image.mode in ("1", "L", "I;16") else "RGB"))
                 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,7 @@ def table_from(
 
 def check_names(names: Sequence[str], where: str) -> None:
     """Raise `BadInput` if two columns have the same name."""
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, number in Counter(names).items() if number > 1)
     require(
         not twice,
         f"Column names must be unique, got duplicates {', '.join(map(repr, twice))} in {where}.",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unlazy.core.errors import BadInput, require
+from unlazy.tasks.limits import Limited, archived, require_within
 from unlazy.tasks.reading import reading
 from unlazy.tasks.tables.columns import MISSING, Table, check_names, cleaned, table_from
 
@@ -115,7 +116,8 @@ def _sample_note(rows: int) -> str:
 
 def _from_text(path: Path, target: str | None) -> tuple[DataFrame, list[str]]:
     """Read lines of text as a frame of strings, as UTF-8 if valid."""
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as raw:
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        raw = Limited(file, str(path))
         wide = raw.read(2) in (b"\xff\xfe", b"\xfe\xff")
         raw.seek(0)
         try:
@@ -135,11 +137,13 @@ def _from_lines(
     text = io.TextIOWrapper(raw, encoding=encoding, errors=errors, newline="")
     try:
         line = text.readline()
+        require_within("UNLAZY_MAX_COLUMNS", max(map(line.count, SEPARATORS)) + 1, path.name)
         require(
             bool(line.strip()),
             f"{path.name} is empty; a header line with column names was expected.",
         )
-        mark = max(SEPARATORS, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
+        present = [mark for mark in SEPARATORS if mark in line] or [","]
+        mark = max(present, key=lambda mark: len(next(csv.reader([line], delimiter=mark))))
         names = [name.strip() for name in next(csv.reader([line], delimiter=mark))]
         require(
             len(names) > 1,
@@ -243,18 +247,22 @@ def _from_parquet(path: Path) -> tuple[DataFrame, list[str]]:
     import pandas as pd
 
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow.parquet
     except ImportError:
         raise BadInput(
             "Parquet files need pyarrow; install unlazy[parquet], or use a CSV file."
         ) from None
+    about = pyarrow.parquet.ParquetFile(path).metadata
+    groups = map(about.row_group, range(about.num_row_groups))
+    require_within("UNLAZY_MAX_COLUMNS", about.num_columns, path.name)
+    require_within("UNLAZY_MAX_BYTES", sum(each.total_byte_size for each in groups), path.name)
     return _sampled(pd.read_parquet(path, engine="pyarrow").reset_index(drop=True))
 
 
 def _from_arrays(path: Path, target: str | None, drop: Sequence[str]) -> Table:
     import pandas as pd
 
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+    with archived(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         held = {name: arrays[name] for name in arrays.files}
     if "X" in held and "y" in held and target in (None, "y"):
         require(not drop, f"Columns of X in {path.name} have no names, so none can be dropped.")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unlazy.core.errors import require, unknown
+from unlazy.tasks.limits import archived
 from unlazy.tasks.reading import reading
 
 #: Environment variable with the path of the file.
@@ -71,7 +72,7 @@ def uci_tables(
         f"There is no file {path}. Give the UCI tables with --data or the environment variable "
         "UNLAZY_UCI.",
     )
-    with reading(path, "UCI tables"), np.load(path, allow_pickle=False) as held:
+    with reading(path, "UCI tables"), np.load(archived(path), allow_pickle=False) as held:
         known = sorted(
             {key.split("/")[0] for key in held.files if key.endswith("/X")},
             key=lambda name: (len(held[f"{name}/y"]), name),
