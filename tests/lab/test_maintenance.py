@@ -1,6 +1,7 @@
 """Check, merge, compare and compact stores."""
 
 import sqlite3
+import subprocess
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 
 from toys import hand_record
 from unlazy.cli.main import main
+from unlazy.core.errors import StoreError
 from unlazy.lab.maintenance import check, compare, merge, unreferred
 from unlazy.lab.store import Run, Store
 from unlazy.lab.trials import Failure
@@ -137,21 +139,63 @@ def test_records_of_one_trial_are_compared_across_fingerprints(path):
     assert str(second.differences[0]) == "loss 1 → 4" and second.differences[1].largest == 0
 
 
-def test_gc_removes_old_records_without_a_run(path):
-    old, young, used = (
-        seeded(seed, created=created) for seed, created in ((0, "2020"), (1, "2999"), (2, "2020"))
+def test_gc_removes_outdated_records_without_a_run(path):
+    made = (
+        (0, "f", "2020"),
+        (0, "g", "2021"),
+        (1, "f", "2020"),
+        (2, "f", "2020"),
+        (2, "g", "2999"),
     )
     with Store(path) as store:
-        for record in (old, young, used):
-            store.add(record)
-        store.add_run(Run("claim", "c", "smoke", 10, 1, {"a": [used.id]}, "2026"))
-        assert unreferred(store, 1.0) == [old.id]
-    assert (
-        "1 record would be removed"
-        in CliRunner().invoke(main, ["store", "gc", "--dry-run", "--store", str(path)]).output
-    )
-    assert (
-        "1 record removed" in CliRunner().invoke(main, ["store", "gc", "--store", str(path)]).output
-    )
+        for seed, fingerprint, created in made:
+            store.add(seeded(seed, fingerprint=fingerprint, created=created))
+        store.add_run(Run("claim", "c", "smoke", 10, 1, {"a": ["k2.f"]}, "2026"))
+        assert unreferred(store, 1.0) == ["k0.f"], "the others may be of an interrupted run"
+        assert unreferred(store, 1.0, interrupted=True) == ["k0.f", "k0.g", "k1.f"]
+
+    def gc(*options):
+        return CliRunner().invoke(main, ["store", "gc", *options, "--store", str(path)]).output
+
+    assert "1 record would be removed" in gc("--dry-run")
+    assert "1 record removed" in gc()
     with Store(path, read_only=True) as store:
-        assert store.all_ids() == sorted([young.id, used.id]) and store.integrity() == []
+        assert store.all_ids() == ["k0.g", "k1.f", "k2.f", "k2.g"] and store.integrity() == []
+    assert "2 records removed" in gc("--interrupted")
+
+
+def test_gc_next_to_a_run_loses_nothing_and_no_provenance_id_is_used_twice(path):
+    with Store(path) as run, Store(path) as other:
+        run.add(seeded(0, source="here"))
+        other.remove(["k0.f"])
+        other.tidy()
+        run.add(seeded(1, source="here"))
+        other.add(seeded(2, source="elsewhere"))
+        assert [store.get(f"k{seed}.f").seed for store in (run, other) for seed in (1, 2)] == [
+            *(1, 2, 1, 2)
+        ]
+        other.remove(["k2.f"])
+        other.tidy()
+        other.add(seeded(3, source="later"))
+    with sqlite3.connect(path) as db:
+        ids = dict(db.execute("SELECT content, id FROM provenance"))
+    assert len(ids) == 3 and check(path).problems == ()
+
+
+def test_a_store_on_a_read_only_file_system_is_read(path, tmp_path):
+    folder, view = tmp_path / "folder", tmp_path / "view"
+    for each in (folder, view):
+        each.mkdir()
+    with Store(folder / "s.sqlite") as store:
+        store.add(seeded(0))
+    mounted = subprocess.run(["mount", "--bind", folder, view], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", view], check=True)
+        with Store(view / "s.sqlite", read_only=True) as store:
+            assert store.all_ids() == ["k0.f"]
+        with pytest.raises(StoreError, match="not writable"):
+            Store(view / "s.sqlite")
+    finally:
+        subprocess.run(["umount", view], check=True)

@@ -177,17 +177,22 @@ def merge(sources: tuple[Path, ...], store_path: Path | None) -> None:
     show_default=True,
     help="Keep records younger than this.",
 )
+@click.option(
+    "--interrupted",
+    is_flag=True,
+    help="Also remove the records of runs that were interrupted and never resumed.",
+)
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @store_option
-def gc(days: float, dry_run: bool, store_path: Path | None) -> None:
-    """Remove records that no run uses, and free their space."""
+def gc(days: float, interrupted: bool, dry_run: bool, store_path: Path | None) -> None:
+    """Remove outdated records that no run uses, and free their space."""
     from unlazy.lab.maintenance import unreferred
     from unlazy.lab.store import Store
     from unlazy.report.labels import count
 
     path = store_path or default_store()
     with Store(path, read_only=dry_run) as open_store:
-        keys = unreferred(open_store, days)
+        keys = unreferred(open_store, days, interrupted=interrupted)
         if dry_run:
             say(f"{path}: {count(len(keys), 'record')} would be removed")
             return

@@ -29,15 +29,40 @@ class Database:
         try:
             if not read_only:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            target = f"{self.path.resolve().as_uri()}?mode={'ro' if read_only else 'rwc'}"
-            self._db = sqlite3.connect(target, uri=True, isolation_level=None, timeout=60)
-            with self._explained():
-                self._open(read_only)
+            self._db = self._connect("mode=ro" if read_only else "mode=rwc")
+            try:
+                with self._explained():
+                    self._open_as_it_can_be(read_only)
+            except BaseException:
+                self._db.close()
+                raise
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
                 f"The store {self.path} cannot be opened: {error}. Is the folder writable? "
                 "Choose another with --store."
             ) from error
+
+    def _open_as_it_can_be(self, read_only: bool) -> None:
+        try:
+            self._open(read_only)
+        except sqlite3.OperationalError as error:
+            locked_out = error.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN"))
+            if not (read_only and locked_out) or self._has_unmerged_writes:
+                raise
+            # In a folder that cannot be written, SQLite cannot create the file of its locks. If
+            # no writes wait to be merged, the file is complete without it.
+            self._db.close()
+            self._db = self._connect("immutable=1")
+            self._open(read_only)
+
+    def _connect(self, options: str) -> sqlite3.Connection:
+        target = f"{self.path.resolve().as_uri()}?{options}"
+        return sqlite3.connect(target, uri=True, isolation_level=None, timeout=60)
+
+    @property
+    def _has_unmerged_writes(self) -> bool:
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return log.exists() and log.stat().st_size > 0
 
     def _open(self, read_only: bool) -> None:
         """Check that the file is a store or empty before writing to it."""

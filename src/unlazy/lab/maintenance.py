@@ -107,14 +107,21 @@ def merge(target: Store, sources: Iterable[Path]) -> Merged:
     return Merged(added, known, runs, tuple(differing), tuple(damaged))
 
 
-def unreferred(store: Store, days: float) -> list[str]:
+def unreferred(store: Store, days: float, *, interrupted: bool = False) -> list[str]:
     """Return ids of records to which no run refers and that are older than `days`.
 
-    A run is stored when it ends, so recent records may belong to a run in progress.
+    A run is stored when it ends. So the newest record of a trial may belong to a run that is in
+    progress or was interrupted, and it is kept unless `interrupted`.
     """
     wanted = {each for run in store.runs() for arm in run.arms.values() for each in arm}
     before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
-    return [each for each, made in store.created() if each not in wanted and made < before]
+    made = store.created()
+    newest: dict[str, tuple[str, str]] = {}  # by key: time and id
+    for each, at in made:
+        key = each.partition(".")[0]
+        newest[key] = max(newest.get(key, ("", "")), (at, each))
+    kept = wanted if interrupted else wanted | {each for _, each in newest.values()}
+    return [each for each, at in made if each not in kept and at < before]
 
 
 class Compared(NamedTuple):

@@ -77,7 +77,7 @@ class Store(Database):
         with self._transaction():
             if replace:
                 self._remove(record.id)
-            origin = self._origin[1] if known else self._provenance_id(made_by)
+            origin = self._provenance_id(made_by, self._origin[1] if known else None)
             insert = "INSERT OR IGNORE INTO records VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
             written = self._db.execute(insert, (*row, origin, record.created, sealed)).rowcount
             for array in arrays if written else ():
@@ -86,7 +86,11 @@ class Store(Database):
         self._origin = dict(record.provenance), origin, made_by
         return bool(written)
 
-    def _provenance_id(self, source: str) -> int:
+    def _provenance_id(self, source: str, known: int | None = None) -> int:
+        """Return the id of a provenance; `known` is its last one, which `tidy` may have removed."""
+        found = self._db.execute("SELECT content FROM provenance WHERE id = ?", (known,)).fetchone()
+        if known is not None and found == (source,):
+            return known
         self._db.execute("INSERT OR IGNORE INTO provenance (content) VALUES (?)", (source,))
         return int(
             self._db.execute("SELECT id FROM provenance WHERE content = ?", (source,)).fetchone()[0]
@@ -260,7 +264,9 @@ class Store(Database):
         with self._transaction():
             self._db.execute("DELETE FROM failures WHERE id IN (SELECT id FROM records)")
             used = "SELECT provenance FROM records UNION SELECT provenance FROM failures"
-            self._db.execute(f"DELETE FROM provenance WHERE id NOT IN ({used})")
+            # The largest id stays, so that none is used twice.
+            last = "SELECT max(id) FROM provenance"
+            self._db.execute(f"DELETE FROM provenance WHERE id NOT IN ({used} UNION {last})")
             present = "SELECT fingerprint FROM records"
             self._db.execute(f"DELETE FROM fingerprints WHERE id NOT IN ({present})")
         self._origin = None, 0, ""
