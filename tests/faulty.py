@@ -21,7 +21,7 @@ from unlazy.core.random import normal
 from unlazy.lab.engines.choice import engine_named
 from unlazy.lab.maintenance import check
 from unlazy.lab.repeating import differences
-from unlazy.lab.stopping import Terminated, stoppable
+from unlazy.lab.stopping import Stopped, stoppable
 from unlazy.lab.store import Store
 from unlazy.lab.trials import ExactComputation, Measurement
 
@@ -87,7 +87,7 @@ def coordinate(engine: str, path: str, count: int, wait: float, workers: int = 2
                 store=path,
             ) as runner:
                 keep(jobs(count, wait), store, runner)
-        except Terminated:
+        except Stopped:
             sys.exit(143)
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from unlazy.lab.engines.pools.messages import Reply, read, written
 from unlazy.lab.rebuilding import brief, rebuilt
 from unlazy.lab.registry import claims, load_file
 from unlazy.lab.repeating import differences
-from unlazy.lab.stopping import Terminated, stoppable, writing
+from unlazy.lab.stopping import Stopped, stoppable, writing
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Failure, Measurement, key_of
 from unlazy.studies.claim import claim_study
@@ -205,12 +206,48 @@ def test_a_write_is_finished_before_anything_stops():
         os.kill(os.getpid(), signal.SIGTERM)
         done.append(what)
 
-    with stoppable():
-        with pytest.raises(Terminated), writing():
-            told_to_stop("written")
-        with pytest.raises(Terminated):
-            told_to_stop("never")
-    assert done == ["written"] and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with stoppable(), pytest.raises(Stopped), writing():
+        told_to_stop("written")
+    with stoppable(), pytest.raises(Stopped) as caught:
+        told_to_stop("never")
+    assert (
+        done == ["written"]
+        and caught.value.status == 143
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+
+
+STOPPED_TWICE = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from unlazy.lab.stopping import stoppable
+with stoppable():
+    try:
+        os.kill(os.getpid(), signal.{first})
+    finally:
+        os.kill(os.getpid(), signal.{second})
+        print("still here")
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status"),
+    [("SIGINT", "SIGINT", 130), ("SIGTERM", "SIGINT", 130), ("SIGHUP", "SIGTERM", 143)],
+)
+def test_a_second_signal_ends_the_process_at_once(first, second, status):
+    code = STOPPED_TWICE.format(first=first, second=second)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (status, ""), found.stderr
+
+
+def test_ignored_signals_stay_ignored():
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stoppable():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_only_messages_to_workers_are_pickles():

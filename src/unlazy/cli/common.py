@@ -219,7 +219,7 @@ def _running(
 ) -> Iterator[Any]:
     """Open the store and its engine; SIGTERM interrupts like Ctrl-C."""
     from unlazy.api import RunSession
-    from unlazy.lab.stopping import Terminated, stoppable
+    from unlazy.lab.stopping import Stopped, stoppable
     from unlazy.lab.store import Store
     from unlazy.report.progress import RunProgress
 
@@ -227,9 +227,8 @@ def _running(
     try:
         with stoppable(), Store(path) as store, engine(path) as runner:
             yield RunSession(store, runner, RunProgress(console(), brief=brief), fresh, reuse_older)
-    except KeyboardInterrupt as stop:  # exit status of shells: 128 + signal
-        number = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
-        sys.exit(128 + number)
+    except KeyboardInterrupt as stop:
+        sys.exit(stop.status if isinstance(stop, Stopped) else 128 + signal.SIGINT)
 
 
 def heading(*parts: str) -> None:
