@@ -1,19 +1,22 @@
 """The registry, and plug-ins from outside: files, modules, installed packages."""
 
 import dataclasses
+import re
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 from contracts import check_family, check_learner
 from toys import absent, keep
-from unlazy.core.errors import BadInput
-from unlazy.lab import registry
+from unlazy.core.errors import BadInput, PluginWarning
+from unlazy.lab import health, registry
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.lab.store import Store
 from unlazy.lab.trials import Trial
 from unlazy.probes.performance import Performance
+from unlazy.report.citations import entries
 
 #: A family and a learner in thirty lines outside of the package.
 PLUGIN = """
@@ -184,12 +187,12 @@ def installed(tmp_path, monkeypatch):
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text("[unlazy]\nmine = offering\n")
         monkeypatch.syspath_prepend(tmp_path)
-        registry.catalogs.cache_clear()
+        registry.installed.cache_clear()
 
     yield install
     sys.modules.pop("offering", None)
     monkeypatch.undo()
-    registry.catalogs.cache_clear()
+    registry.installed.cache_clear()
 
 
 def test_an_installed_package_offers_by_name(installed):
@@ -201,23 +204,51 @@ def test_an_installed_package_offers_by_name(installed):
     assert registry.family_of("mine/halfspace").d == 7 and "mine/halfspace" in registry.tasks()
 
 
-def test_a_name_that_is_offered_twice_is_refused(installed):
-    installed("""
-        from toys import small_learner
-        from unlazy import Entry
-        LEARNERS = {"linear": Entry(small_learner(), "another")}
-    """)
-    with pytest.raises(BadInput, match="'linear' is defined twice, the second time by offering"):
-        registry.learners()
+FAULTY = {
+    "another import": ("import no_such_module", "ModuleNotFoundError"),
+    "a name of ours": (
+        "LEARNERS = {'linear': Entry(small_learner(), 'another')}",
+        "'linear' in LEARNERS is already defined by unlazy.learners.catalog",
+    ),
+    "a claim of ours": (
+        "from unlazy.lab.registry import load_file; import dataclasses, unlazy.papers.shi2022 as p\n"
+        "CLAIMS = [dataclasses.replace(p.CLAIMS[0], statement='Another.')]",
+        "in CLAIMS is already defined by unlazy.papers.shi2022",
+    ),
+    "no entry": (
+        "TASKS = {'mine/task': Halfspace(7)}",
+        r"TASKS\['mine/task'\] must be Entry\(family, summary\), got Halfspace",
+    ),
+    "another kind": (
+        "TASKS = {'mine/task': Entry(small_learner(), '')}",
+        r"TASKS\['mine/task'\] must be Entry\(family, summary\)",
+    ),
+}
 
 
-def test_an_installed_package_that_cannot_be_loaded_is_named(installed):
-    installed("import no_such_module")
-    with pytest.raises(
-        BadInput,
-        match="The entry point 'mine' of offering cannot be loaded: ModuleNotFoundError",
+@pytest.mark.parametrize("fault", FAULTY)
+def test_a_broken_plug_in_is_named_and_left_out(installed, fault):
+    text, reason = FAULTY[fault]
+    installed(f"from toys import Halfspace, small_learner\nfrom unlazy import Entry\n{text}")
+    with pytest.warns(
+        PluginWarning, match=f"The plug-in 'mine' of offering 1.0 is left out.*{reason}"
     ):
-        registry.tasks()
+        assert registry.family_of("glasgow2023/task").d
+    assert registry.claims()["shi2022/table1"].statement != "Another."
+    (check,) = (each for each in health.signs(Path("none")) if each.what == "plug-in mine")
+    assert not check.healthy and re.search(reason, check.found)
+
+
+def test_a_plug_in_is_cited_by_the_prefix_of_its_names(installed):
+    installed("""
+        from toys import Halfspace
+        from unlazy import Entry
+        TASKS = {"mine/halfspace": Entry(Halfspace(7), "a halfspace")}
+        BIBTEX = "@article{mine}"
+    """)
+    assert entries(["mine/halfspace"])[0] == entries(["mine"])[0] == "@article{mine}"
+    (check,) = (each for each in health.signs(Path("none")) if each.what == "plug-in mine")
+    assert check.healthy and check.found == "loaded from offering 1.0"
 
 
 def test_parameters_of_a_family_are_changed_by_text():

@@ -6,6 +6,7 @@ JAX is imported on demand, so that `--help` is fast.
 from __future__ import annotations
 
 import difflib
+import warnings
 from typing import Any
 
 import click
@@ -33,7 +34,7 @@ from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
 from unlazy.cli.store import store
 from unlazy.cli.uci import uci
-from unlazy.core.errors import UnlazyError, printable
+from unlazy.core.errors import PluginWarning, UnlazyError, printable
 
 #: Former words of the command line, accepted with a warning for one release.
 RENAMED = {
@@ -62,6 +63,17 @@ class _Refused(click.ClickException):
     exit_code = 2
 
 
+_print_other_warning = warnings.showwarning
+
+
+def _print_warning(message: Any, category: type[Warning], *place: Any) -> None:
+    """Print a warning of this package without its place in the code."""
+    if issubclass(category, PluginWarning):
+        click.echo(f"Warning: {printable(str(message))}", err=True)
+    else:
+        _print_other_warning(message, category, *place)
+
+
 def _present_word(word: str, *, first: bool) -> str:
     """Return the present form of a command or option, with a warning if it was renamed."""
     name, sign, value = word.partition("=")
@@ -84,7 +96,9 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _print_warning
+                return super().invoke(ctx)
         except UnlazyError as error:
             if ctx.meta.get(f"unlazy.{VERBOSE}"):
                 raise

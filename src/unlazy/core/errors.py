@@ -19,6 +19,10 @@ class StoreError(UnlazyError):
     """Store that cannot be opened, read or written; its content is unchanged."""
 
 
+class PluginWarning(UserWarning):
+    """A plug-in that is left out."""
+
+
 def require(condition: bool, message: str) -> None:
     """Raise `BadInput(message)` unless `condition` holds."""
     if not condition:

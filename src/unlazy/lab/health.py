@@ -62,6 +62,7 @@ def signs(store: Path, engine: str | None = None) -> Iterator[HealthCheck]:
     yield _extra("dask", "distributed")
     yield _extra("slurm", "submitit")
     yield _slurm()
+    yield from _plugins()
     if engine is not None:
         yield _engine(engine, store)
 
@@ -150,6 +151,14 @@ def _slurm() -> HealthCheck:
     return HealthCheck(
         "SLURM", nodes or f"sinfo failed: {done.stderr.strip()[-200:]!r}", done.returncode == 0
     )
+
+
+def _plugins() -> Iterator[HealthCheck]:
+    from unlazy.lab.registry import installed
+
+    for each in installed():
+        found = each.problem or f"loaded from {each.package}"
+        yield HealthCheck(f"plug-in {each.name}", found, not each.problem)
 
 
 def _engine(name: str, store: Path) -> HealthCheck:

@@ -13,7 +13,6 @@ import fnmatch
 import functools
 import hashlib
 import importlib
-import importlib.metadata
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,47 +23,39 @@ from unlazy.core.errors import BadInput, require, unknown
 from unlazy.core.naming import Entry
 from unlazy.core.user_code import SOURCE
 from unlazy.lab.claims import Claim, Discrepancy, Erratum, NotRun
+from unlazy.lab.plugins import Plugin, plugins
 from unlazy.learners.base import Learner
 from unlazy.tasks.base import Family
 from unlazy.tasks.tables.files import names_column
 
 #: Catalogs of this package.
 CATALOGS = ("unlazy.tasks.catalog", "unlazy.kernels.catalog", "unlazy.learners.catalog")
-GROUP = "unlazy"
 
 
 @functools.cache
+def _own_catalogs() -> tuple[ModuleType, ...]:
+    papers = importlib.import_module("unlazy.papers").PAPERS
+    names = (*CATALOGS, *(f"unlazy.papers.{paper}" for paper in papers))
+    return tuple(map(importlib.import_module, names))
+
+
+@functools.cache
+def installed() -> tuple[Plugin, ...]:
+    """Return all plug-ins, also those that are left out."""
+    return tuple(plugins(_own_catalogs()))
+
+
 def catalogs() -> tuple[ModuleType, ...]:
     """Return all catalogs: of the package, its papers, and installed packages."""
-    papers = importlib.import_module("unlazy.papers").PAPERS
-    own = [
-        importlib.import_module(name)
-        for name in (*CATALOGS, *(f"unlazy.papers.{paper}" for paper in papers))
-    ]
-    return (*own, *map(_offered_by, importlib.metadata.entry_points(group=GROUP)))
-
-
-def _offered_by(entry: importlib.metadata.EntryPoint) -> Any:
-    try:
-        return entry.load()
-    except Exception as error:
-        package = entry.dist.name if entry.dist is not None else "a package"
-        raise BadInput(
-            f"The entry point {entry.name!r} of {package} cannot be loaded: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    return (*_own_catalogs(), *(each.module for each in installed() if each.module is not None))
 
 
 def _collected(attribute: str) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
-    for catalog in catalogs():
-        for name, entry in getattr(catalog, attribute, {}).items():
-            require(
-                name not in found,
-                f"{name!r} is defined twice, the second time by {catalog.__name__}.",
-            )
-            found[name] = entry
-    return found
+    return {
+        name: entry
+        for catalog in catalogs()
+        for name, entry in getattr(catalog, attribute, {}).items()
+    }
 
 
 def claims() -> dict[str, Claim]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import unlazy
 from unlazy.core.errors import unknown
 from unlazy.lab import registry
+from unlazy.lab.plugins import prefixes
 
 #: Initials and surname, at the beginning or after a comma.
 _AUTHOR = re.compile(r"(?:^|, )(?:[A-Z]\.[ -]?)+([\w-]+)")
@@ -29,16 +30,17 @@ def papers() -> dict[str, str]:
     found = {}
     for catalog in registry.catalogs():
         citation = getattr(catalog, "CITATION", None)
-        if citation is not None:
-            name = catalog.__name__.rpartition(".")[2]
-            found[name] = getattr(catalog, "BIBTEX", f"@misc{{{name},\n  note = {{{citation}}}\n}}")
+        if citation is not None or hasattr(catalog, "BIBTEX"):
+            for name in prefixes(catalog):
+                note = f"@misc{{{name},\n  note = {{{citation}}}\n}}"
+                found[name] = getattr(catalog, "BIBTEX", note)
     return found
 
 
 def short_citation(paper: str) -> str:
     """Return authors and year of a paper, such as "Shi et al. 2022"; its name if not cited."""
     for catalog in registry.catalogs():
-        if catalog.__name__.rpartition(".")[2] == paper and hasattr(catalog, "CITATION"):
+        if paper in prefixes(catalog) and hasattr(catalog, "CITATION"):
             authors = _AUTHOR.findall(catalog.CITATION)
             names = authors[0] if len(authors) == 1 else " and ".join(authors)
             names = f"{authors[0]} et al." if len(authors) > 2 else names
