@@ -211,7 +211,7 @@ FAULTY = {
         "'linear' in LEARNERS is already defined by unlazy.learners.catalog",
     ),
     "a claim of ours": (
-        "from unlazy.lab.registry import load_file; import dataclasses, unlazy.papers.shi2022 as p\n"
+        "import dataclasses, unlazy.papers.shi2022 as p\n"
         "CLAIMS = [dataclasses.replace(p.CLAIMS[0], statement='Another.')]",
         "in CLAIMS is already defined by unlazy.papers.shi2022",
     ),

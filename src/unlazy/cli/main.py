@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -66,12 +66,19 @@ class _Refused(click.ClickException):
 _print_other_warning = warnings.showwarning
 
 
-def _print_warning(message: Any, category: type[Warning], *place: Any) -> None:
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """Print a warning of this package without its place in the code."""
     if issubclass(category, PluginWarning):
         click.echo(f"Warning: {printable(str(message))}", err=True)
     else:
-        _print_other_warning(message, category, *place)
+        _print_other_warning(message, category, filename, lineno, file, line)
 
 
 def _present_word(word: str, *, first: bool) -> str:

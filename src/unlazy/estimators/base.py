@@ -63,7 +63,11 @@ def require_in_range(**arrays: np.ndarray) -> None:
 def weighted(
     X: np.ndarray, y: np.ndarray, sample_weight: Any, *, min_samples: int = 2
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return X, y and the weights without the samples of weight 0; require `min_samples` others."""
+    """Return X, y and the weights without the samples of weight 0; require `min_samples` others.
+
+    Values out of range are refused.
+    """
+    require_in_range(X=X, **({"y": y} if y.dtype.kind == "f" else {}))
     if sample_weight is None:
         return X, y, np.ones(len(X))
     weight = np.asarray(sample_weight, np.float64)
@@ -94,7 +98,6 @@ class Classifier(ClassifierMixin, Scoring):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labeled samples; a sample of weight 2 counts as two samples."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        require_in_range(X=X)
         check_classification_targets(y)
         X, y, weight = weighted(X, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -142,7 +145,6 @@ class Regressor(MultiOutputMixin, RegressorMixin, Scoring):
             multi_output=True,
             y_numeric=True,
         )
-        require_in_range(X=X, y=y)
         X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight)
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         self._single = y.ndim == 1

@@ -22,15 +22,7 @@ from sklearn.utils.validation import validate_data
 from unlazy.core.deprecation import renamed_parameters
 from unlazy.core.errors import require, unknown
 from unlazy.core.losses import Loss
-from unlazy.estimators.base import (
-    Classifier,
-    Regressor,
-    Scoring,
-    random_key,
-    require_in_range,
-    standard,
-    weighted,
-)
+from unlazy.estimators.base import Classifier, Regressor, Scoring, random_key, standard, weighted
 from unlazy.estimators.ensembles import (
     MIN_ROWS,
     ROW_UNIT,
@@ -300,7 +292,6 @@ class _NetworkClassifier(Classifier, NetworkMachine):
         """
         fresh = not hasattr(self, "_padded")
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=fresh)
-        require_in_range(X=X)
         check_classification_targets(y)
         if fresh:
             require(
@@ -368,7 +359,6 @@ class _NetworkRegressor(Regressor, NetworkMachine):
             multi_output=True,
             y_numeric=True,
         )
-        require_in_range(X=X, y=y)
         X, y, weight = weighted(X, np.asarray(y, np.float64), sample_weight, min_samples=1)
         Y = y.reshape(len(y), -1)
         if fresh:

@@ -44,9 +44,8 @@ def plugins(own: Iterable[ModuleType]) -> list[Plugin]:
             module = entry.load()
             _check(module, taken)
         except Exception as error:
-            problem = (
-                str(error) if isinstance(error, BadInput) else f"{type(error).__name__}: {error}"
-            )
+            kind = "" if isinstance(error, BadInput) else f"{type(error).__name__}: "
+            problem = f"{kind}{error}"
             found.append(Plugin(entry.name, package, problem=problem))
             warnings.warn(
                 f"The plug-in {entry.name!r} of {package} is left out: {problem}",
@@ -80,8 +79,7 @@ def _check(catalog: Any, taken: Mapping[tuple[str, str], ModuleType]) -> None:
         require(isinstance(entries, Mapping), f"{kind} must be a dictionary of entries by name.")
         for name, entry in entries.items():
             require(
-                isinstance(entry, Entry)
-                and (isinstance(entry.given, Deferred) or isinstance(entry.given, wanted)),
+                isinstance(entry, Entry) and isinstance(entry.given, (Deferred, wanted)),
                 f"{kind}[{name!r}] must be Entry({wanted.__name__.lower()}, summary), got "
                 f"{type(entry).__name__}.",
             )
