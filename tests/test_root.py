@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.svm import SVC
 
 import unlazy
 
@@ -63,3 +65,36 @@ def test_an_unknown_name_is_refused_without_a_suggestion():
 
 def test_layers_are_attributes():
     assert unlazy.lab.__name__ == "unlazy.lab"
+
+
+# Calls of people who do not know the classes of this package
+
+SMALL = {"seeds": 2, "budget": 1, "test": 50, "progress": False}
+
+
+def test_scikit_learn_estimators_and_mappings_are_accepted():
+    outcome = unlazy.compare("parity", [SVC(), "linear"], n=(20, 40), set={"d": 4}, **SMALL)
+    text = str(outcome)
+    assert "SVC" in text and "\x1b" not in text and max(map(len, text.splitlines())) <= 100
+    frame = outcome.to_dataframe()
+    assert {"SVC", "linear"} <= {*frame["series"]} and frame["y"].between(0, 100).all()
+
+
+@pytest.mark.parametrize(
+    ("task", "learners", "options", "message"),
+    [
+        ("parity", [SVC], {}, r"got the class SVC. Give an instance: SVC\(\)"),
+        ("parity", [3], {}, "must be a name, a Learner or a scikit-learn estimator, got an object"),
+        (np.ones((9, 2)), "linear", {}, r"got an object of type ndarray.*audit\(X, y\)"),
+        (unlazy.Family, "linear", {}, "must be a name or a Family, got the class Family"),
+        ("parity", "linear", {"n": 1e2}, r"`n` must be a positive integer, got 100.0"),
+        ("parity", "linear", {"n": [10, 0]}, "`n` must be a positive integer, got 0"),
+        ("parity", "linear", {"seeds": 0}, "`seeds` must be a positive integer, got 0"),
+        ("parity", "linear", {"first_seed": -1}, "`first_seed` must be an integer ≥ 0, got -1"),
+        ("parity", "linear", {"set": {"dd": 4}}, "no parameter of parity named 'dd'"),
+        ("parity", "linear", {"set": {"d": "x"}}, "`d` must be an integer"),
+    ],
+)
+def test_errors_say_what_was_expected(task, learners, options, message):
+    with pytest.raises(unlazy.BadInput, match=message):
+        unlazy.compare(task, learners, **({"n": 20} | SMALL | options))

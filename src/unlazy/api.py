@@ -35,7 +35,7 @@ from unlazy.lab.store import Store, opened
 from unlazy.lab.study import Study
 from unlazy.report.progress import callback_of
 from unlazy.studies.claim import UntilDecided, claim_study, null_of, waiting_for_data
-from unlazy.studies.from_names import Learners, benchmark_of, study_of
+from unlazy.studies.from_names import Changes, Learners, benchmark_of, study_of
 from unlazy.studies.readings import ReadingsOutcome, readings_study
 from unlazy.tasks.base import Family
 
@@ -102,7 +102,7 @@ def compare(
     learners: Learners,
     *,
     n: int | Iterable[int] = 1000,
-    set: Iterable[str] = (),
+    set: Changes = (),
     seeds: int = 5,
     first_seed: int = DEVELOPMENT,
     budget: int = 24,
@@ -111,7 +111,8 @@ def compare(
 ) -> BenchmarkResult:
     """Compare learners on a task with the same examples and the same tuning budget.
 
-    `set`: changes of the task, such as "d=100". `options`: see `RunOptions`.
+    `learners` may contain scikit-learn estimators. `set`: changes of the task, such as {"d": 100}.
+    `options`: see `RunOptions`.
     """
     benchmark = benchmark_of(
         task,
@@ -134,7 +135,7 @@ def scaling(
     *,
     vary: str | Mapping[str, Iterable[float]],
     target_error: float | None = None,
-    set: Iterable[str] = (),
+    set: Changes = (),
     seeds: int = 3,
     first_seed: int = DEVELOPMENT,
     budget: int = 6,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import unicodedata
 from collections.abc import Iterable
 
@@ -32,7 +33,8 @@ def require(condition: bool, message: str) -> None:
 def require_whole(name: str, value: object, of: str = "") -> None:
     """Raise `BadInput` unless the value is a positive integer `of` something."""
     expected = f"a positive integer{of and f' of {of}'}"
-    require(isinstance(value, int) and value > 0, f"{name} must be {expected}, got {value!r}.")
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
+    require(whole, f"{name} must be {expected}, got {value!r}.")
 
 
 def require_one_of(name: str, value: object, known: Iterable[str]) -> None:

@@ -204,7 +204,7 @@ def _at(place: str, kind: str, wanted: type) -> Any:
     value = getattr(module, name)
     require(
         _is(value, wanted),
-        f"{place} must be a {kind} ({wanted.__name__}), got {_type_of(value)}.",
+        f"{place} must be a {kind} ({wanted.__name__}), got {described(value)}.",
     )
     if not isinstance(value, type):
         return value
@@ -224,7 +224,8 @@ def _is(value: Any, wanted: type) -> bool:
     return issubclass(value, wanted) if isinstance(value, type) else isinstance(value, wanted)
 
 
-def _type_of(value: Any) -> str:
+def described(value: Any) -> str:
+    """Return what a value is, for an error message."""
     return (
         f"the class {value.__name__}"
         if isinstance(value, type)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Shown:
@@ -25,6 +28,24 @@ class Shown:
         from unlazy.report.view import view_of
 
         write_page([view_of(self)], Path(path))
+
+    def to_dataframe(self) -> DataFrame:
+        """Return the numbers of all plots as a data frame, one row per point."""
+        import pandas as pd
+
+        from unlazy.report.figures import numbers_of
+        from unlazy.report.view import view_of
+
+        plots = view_of(self).all_plots
+        rows = [{"plot": plot.title} | row for plot in plots for row in numbers_of(plot)]
+        return pd.DataFrame([{k: None if v == "" else v for k, v in row.items()} for row in rows])
+
+    def __str__(self) -> str:
+        """Return what the command line prints, for 100 columns."""
+        from unlazy.report.terminal import text_of
+        from unlazy.report.view import view_of
+
+        return text_of(view_of(self))
 
     def _repr_html_(self) -> str:
         from unlazy.report.notebook import notebook_html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 import textwrap
@@ -44,6 +45,13 @@ _LIMITS = tuple(_Limits(rows, 3 if rows > 4 else 2 if rows > 1 else 1) for rows 
 def print_outcome(outcome: Any, console: Console, *, details: bool = False) -> None:
     """Print an outcome of any kind."""
     print_view(view_of(outcome), console)
+
+
+def text_of(view: View, width: int = 100) -> str:
+    """Return what `print_view` prints, without colors."""
+    text = io.StringIO()
+    print_view(view, Console(file=text, width=width, color_system=None, force_jupyter=False))
+    return text.getvalue().rstrip()
 
 
 def max_lines_at(width: int, max_lines: int) -> int:

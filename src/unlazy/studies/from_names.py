@@ -7,15 +7,19 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from unlazy.core.errors import BadInput, require
-from unlazy.lab.registry import family_of, learner_of
+import numpy as np
+
+from unlazy.core.errors import BadInput, require, require_whole
+from unlazy.lab.registry import described, family_of, learner_of
 from unlazy.learners.base import Learner
 from unlazy.studies.benchmark import Benchmark
 from unlazy.studies.scaling import Scaling, numeric, places_of
 from unlazy.tasks.base import Family
 
-#: One learner or several: names, objects, or a mapping from labels to them.
-Learners = str | Learner | Sequence[str | Learner] | Mapping[str, str | Learner]
+#: One learner or several: names, learners or scikit-learn estimators, or a mapping from labels.
+Learners = str | Learner | Sequence[Any] | Mapping[str, Any]
+#: Changes of a task's parameters: texts such as "d=6", or values by name.
+Changes = str | Iterable[str] | Mapping[str, Any]
 
 
 def benchmark_of(
@@ -23,17 +27,21 @@ def benchmark_of(
     learners: Learners,
     *,
     n: int | Iterable[int],
-    changes: Iterable[str] = (),
+    changes: Changes = (),
     seeds: int,
     first_seed: int,
     budget: int,
     test: int,
 ) -> Benchmark:
     """Return a comparison, with its command if task and learners are given by name."""
-    changes = tuple(changes)
+    changes = _texts(changes)
     family, name = _task(task, changes)
     entries = labeled(learners)
-    sizes = (n,) if isinstance(n, int) else tuple(sorted({*n}))
+    sizes = tuple(sorted({*n})) if isinstance(n, (Sequence, np.ndarray, range, set)) else (n,)
+    for each in sizes:
+        require_whole("`n`", each)
+    _require_counts(seeds=seeds, budget=budget, test=test, first_seed=first_seed)
+    sizes = tuple(map(int, sizes))
     options = [
         *("--n", ",".join(map(str, sizes)), "--seeds", seeds, "--first-seed", first_seed),
         *("--budget", budget, "--test", test),
@@ -56,7 +64,7 @@ def study_of(
     *,
     vary: str | Mapping[str, Iterable[float]],
     target: float | None,
-    changes: Iterable[str] = (),
+    changes: Changes = (),
     seeds: int,
     first_seed: int,
     budget: int,
@@ -64,8 +72,9 @@ def study_of(
     test: int,
 ) -> Scaling:
     """Return a scaling study, with its command if task and learners are given by name."""
-    changes = tuple(changes)
+    changes = _texts(changes)
     family, name = _task(task, changes)
+    _require_counts(seeds=seeds, budget=budget, max_n=max_n, test=test, first_seed=first_seed)
     if isinstance(vary, str):
         field, places = places_of(family, vary, name)
     else:
@@ -105,6 +114,11 @@ def _task(task: str | Family, changes: tuple[str, ...]) -> tuple[Family, str]:
         not changes,
         "`set` needs a task given by name; change a family with dataclasses.replace.",
     )
+    require(
+        isinstance(task, Family),
+        f"A task must be a name or a Family, got {described(task)}. Arrays and data frames are "
+        "compared by unlazy.audit(X, y), rows of a file by its name and column, 'table.csv:y'.",
+    )
     numbers = {f.name: getattr(task, f.name) for f in dataclasses.fields(task)}
     values = ", ".join(
         f"{name}={value}"
@@ -119,10 +133,7 @@ def labeled(learners: Learners) -> dict[str, Learner]:
     name of the class.
     """
     if isinstance(learners, Mapping):
-        return {
-            label: learner_of(each) if isinstance(each, str) else each
-            for label, each in learners.items()
-        }
+        return {label: _learner(each) for label, each in learners.items()}
     given = _listed(learners)
     short = [
         each.rpartition(":")[2] if isinstance(each, str) else type(each).__name__ for each in given
@@ -138,12 +149,51 @@ def labeled(learners: Learners) -> dict[str, Learner]:
             )
         if unique in found:
             raise BadInput(f"The learner {unique} was given twice.")
-        found[unique] = learner_of(each) if isinstance(each, str) else each
+        found[unique] = _learner(each)
     return found
 
 
-def _listed(learners: Learners) -> list[str | Learner]:
-    return [learners] if isinstance(learners, (str, Learner)) else list(learners)
+def _learner(given: Any) -> Learner:
+    """Return a learner from its name, a learner, or an estimator with `fit` and `predict`."""
+    if isinstance(given, str):
+        return learner_of(given)
+    if isinstance(given, Learner):
+        return given
+    if not isinstance(given, type) and hasattr(given, "fit") and hasattr(given, "predict"):
+        from unlazy.learners.adapters import ScikitLearner
+
+        return ScikitLearner(given)
+    raise BadInput(
+        f"A learner must be a name, a Learner or a scikit-learn estimator, got {described(given)}."
+        + (f" Give an instance: {given.__name__}()." if isinstance(given, type) else "")
+        + " A network of your own is adapted as docs/howto/own-learner shows."
+    )
+
+
+def _listed(learners: Learners) -> list[Any]:
+    if isinstance(learners, Sequence) and not isinstance(learners, str):
+        return list(learners)
+    return [learners]
+
+
+def _texts(changes: Changes) -> tuple[str, ...]:
+    """Return changes such as {"d": 6} or ["d=6"] as texts."""
+    if isinstance(changes, Mapping):
+        words = {True: "true", False: "false"}
+        return tuple(
+            f"{name}={words[value] if isinstance(value, bool) else value}"
+            for name, value in changes.items()
+        )
+    return (changes,) if isinstance(changes, str) else tuple(changes)
+
+
+def _require_counts(*, first_seed: int, **counts: int) -> None:
+    for name, value in counts.items():
+        require_whole(f"`{name}`", value)
+    require(
+        isinstance(first_seed, (int, np.integer)) and first_seed >= 0,
+        f"`first_seed` must be an integer ≥ 0, got {first_seed!r}.",
+    )
 
 
 def _command(
