@@ -6,6 +6,7 @@ import difflib
 import numbers
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 
 class UnlazyError(Exception):
@@ -30,7 +31,7 @@ def require(condition: bool, message: str) -> None:
         raise BadInput(message)
 
 
-def require_whole(name: str, value: object, of: str = "") -> None:
+def require_whole(name: str, value: Any, of: str = "") -> None:
     """Raise `BadInput` unless the value is a positive integer `of` something."""
     expected = f"a positive integer{of and f' of {of}'}"
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
