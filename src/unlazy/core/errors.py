@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import numbers
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
@@ -34,7 +33,7 @@ def require(condition: bool, message: str) -> None:
 def require_whole(name: str, value: Any, of: str = "") -> None:
     """Raise `BadInput` unless the value is a positive integer `of` something."""
     expected = f"a positive integer{of and f' of {of}'}"
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
+    whole = hasattr(value, "__index__") and not isinstance(value, bool) and value >= 1
     require(whole, f"{name} must be {expected}, got {value!r}.")
 
 
