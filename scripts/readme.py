@@ -285,9 +285,9 @@ def generated() -> str:
     """Return the generated part of the README."""
     found = sorted(verdicts(), key=lambda v: list(citations()).index(v["id"].partition("/")[0]))
     head = (
-        f"{len({v['id'] for v in found})} claims about {len(citations())} papers (a few go beyond "
-        "a paper, and some check our implementation), each at the largest scale at which it was "
-        "run:"
+        f"The table counts {len({v['id'] for v in found})} claims from {len(citations())} papers, "
+        "each at the largest scale at which it was run. Some are our own: they go beyond a paper, "
+        "or check our implementation."
     )
     cited = "\n".join(f"- `{name}`: {text}" for name, text in citations().items())
     return "\n\n".join([BEGIN, head, in_short(found), cited, END])
