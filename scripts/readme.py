@@ -373,7 +373,7 @@ def real_audits() -> list[str]:
     rows, commands = [], []
     for path in sorted((RESULTS / "tables").glob("audit-*.json")):
         v = read(path)
-        unit = "% error" if v["task"] == "classification" else "% of the variance left"
+        unit = "% error" if v["task"] == "classification" else "% of the variance unexplained"
         groups = ("with fixed features", "with learned features", "plain method")
         best = [v[f"best {group}"] for group in groups]
         methods = v["methods"] if "methods" in v else v["contenders"]
@@ -393,7 +393,7 @@ def real_audits() -> list[str]:
         return []
     columns = (
         *("table", "size", "answer", "gain from learned features"),
-        *("fixed, most often", "learned, most often", "trees, most often"),
+        *("fixed features, most often", "learned features, most often", "trees, most often"),
     )
     table = table_markdown(ViewTable(columns, tuple(rows)))
     about = (

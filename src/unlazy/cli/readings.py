@@ -53,7 +53,7 @@ def readings(
     out: Path | None,
     running: Callable[..., Any],
 ) -> None:
-    """Compare choices of settings that a paper leaves open.
+    """Compare readings of a paper: choices of the settings that it leaves open.
 
     ID is a claim with readings or a pattern such as 'shi2022/table[1-5]'. All readings run on
     development seeds. One is chosen by a fixed rule, for a test on held-out seeds with 'unlazy
@@ -81,7 +81,7 @@ def readings(
         command=shlex.join(words),
     )
     with running() as session:
-        heading(study.title, f"{scale} scale", f"store {session.store.path}")
+        heading(study.title, f"{scale} scale", store=session.store.path)
         outcome = session.run_one(study)
     print_view(view_of(outcome), console(), details=is_set(VERBOSE))
     write_json(outcome.to_json(), json_path)

@@ -75,7 +75,14 @@ def task_preset(name: str) -> Preset:
             *parameters,
             _examples(family),
             Slider("width", "width (neurons)", 200, 10, 1000, 10),
-            Slider("steps", "gradient steps (sgd: n / batch size)", 1000, 50, 4000, 50),
+            Slider(
+                "steps",
+                "gradient steps (no effect on sgd, which makes n / batch size steps)",
+                1000,
+                50,
+                4000,
+                50,
+            ),
             PACE,
         ),
         build,
@@ -113,7 +120,7 @@ def sliders_of(family: Family) -> list[Slider]:
         value = getattr(family, field.name)
         common: dict[str, Any] = {
             "name": f"task.{field.name}",
-            "label": field.name,
+            "label": "n, of the task" if field.name == "n" else field.name,
             "default": value,
         }
         if isinstance(value, bool):

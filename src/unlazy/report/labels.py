@@ -54,7 +54,7 @@ _MEASURES = {
 
 
 #: Notation of intervals, after the word mean.
-CI = "± half of the 95 % CI, or [95 % CI] clipped to possible values"
+CI = "± half of the 95 % CI; [low, high]: CI cut at the limit of possible values"
 #: Fixed formats of measures, as the papers print them.
 _DIGITS = {"cosine": ".3f"}
 
@@ -96,11 +96,6 @@ def definitions_of(claim: Claim) -> list[tuple[str, str]]:
             notation = f" ${definition.notation}$" if definition.notation else ""
             found.append((label, f"{definition.definition}{notation}{unit}"))
     return found
-
-
-def short_label(claim: Claim, measure: str) -> str:
-    """Return the label of a measure at the head of a narrow column."""
-    return label_of(claim, measure).partition(" to ")[0]
 
 
 def quantity_label(claim: Claim, quantity: Quantity) -> str:

@@ -24,12 +24,14 @@ from unlazy.report.labels import (
     quantity_label,
     spread,
 )
-from unlazy.report.published import comparison, missed_draws, missed_numbers
+from unlazy.report.published import comparison, missed_draws, missed_numbers, missed_title
 from unlazy.report.training import arm_views, training_plots
 from unlazy.report.view import View, ViewTable, slug
 
 #: Maximum number of terminal lines per claim, without details.
 MAX_LINES = 30
+#: Where ids of errata and questions are explained.
+_IN_WORDS = "in words: unlazy rules {}"
 #: Marks of checks; those of statements otherwise.
 _RESULTS = {"holds": PASSES}
 
@@ -61,9 +63,13 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     if verdict.control is not None:
         lines.append(("Control", _control(verdict)))
     if claim.corrections:
-        lines.append(("Errata applied", f"{', '.join(claim.corrections)} (see the errata)"))
+        lines.append(
+            ("Errata applied", f"{', '.join(claim.corrections)} ({_IN_WORDS.format(claim.id)})")
+        )
     if claim.discrepancies:
-        lines.append(("Questions", f"{', '.join(claim.discrepancies)} (to the authors)"))
+        lines.append(
+            ("Questions", f"{', '.join(claim.discrepancies)} ({_IN_WORDS.format(claim.id)})")
+        )
     return View(
         title=claim.id,
         heading=f"{short_citation(claim.id.partition('/')[0])}: {claim.where}",
@@ -76,7 +82,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         parts=tuple(arm_views(verdict, records)),
         notes=tuple(notes(verdict)),
         details=_details(verdict),
-        more="Details (-v)",
+        more="Add -v for",
         kind="Claims",
         facts={
             "claim": claim.id,
@@ -140,9 +146,10 @@ def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
 def _reading(verdict: Verdict) -> str:
     """Return the judged reading in words, and how many were tried."""
     reading, tried = verdict.claim.judged, verdict.tried
-    text = f"{reading.name}: {reading.why}"
+    first, *others = reading.why.split("; ")
+    text = f"{reading.name}: {first}" + f"; {count(len(others), 'further choice')}" * bool(others)
     if reading.departs:
-        text += f". Departs from the text: {'; '.join(reading.departs)}"
+        text += f". It departs from the text in {count(len(reading.departs), 'point')}"
     if tried:
         text += f". Chosen among {count(len(tried), 'reading')} on development seeds"
     return f"{text}."
@@ -297,9 +304,14 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         found.append(View("All checks", tables=(table,)))
     missed = missed_draws(verdict) if verdict.draws else missed_numbers(verdict)
     if missed:
-        word = "not consistent" if verdict.draws else "not reproduced or undecided"
-        title = f"{count(len(missed), 'published number')} {word}"
+        title = f"{count(len(missed), 'published number')} not reproduced or undecided"
+        if verdict.draws:
+            title = missed_title(verdict)
         found.append(View(title, items=missed, name="numbers"))
+    if claim.readings:
+        chosen = claim.judged
+        items = (*chosen.why.split("; "), *(f"Departure: {each}" for each in chosen.departs))
+        found.append(View(f"Reading: {chosen.name}", items=items, name="reading"))
     if verdict.tried:
         rows = tuple(
             (each.name, f"{each.consistent} of {each.of}" if each.of else "–", each.statement)
@@ -324,12 +336,18 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         "seeds": [", ".join(map(str, verdict.seeds))],
         "trials": [f"{verdict.trials}, {verdict.diverged} of them diverged"],
         "compute time (s), sum over trials": [f"{verdict.seconds:.1f}"],
-        "outdated": [f"{verdict.older} of {verdict.trials} records"],
+        **({"outdated": [f"{verdict.older} of {verdict.trials} records"]} if verdict.older else {}),
         **verdict.provenance,
     }
-    lines = tuple((name, "; ".join(values)) for name, values in facts.items())
+    lines = tuple((name, "; ".join(map(_once, values))) for name, values in facts.items())
     found.append(View("Provenance", lines=lines))
     return tuple(found)
+
+
+def _once(text: str) -> str:
+    """Return a text such as "cpu: cpu" without its repetition."""
+    kind, _, name = text.partition(": ")
+    return kind if kind == name else text
 
 
 def _seeds(verdict: Verdict) -> str:
