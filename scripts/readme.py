@@ -21,7 +21,7 @@ from unlazy.lab.outcomes import BenchmarkResult
 from unlazy.report.citations import short_citation
 from unlazy.report.formulas import plain
 from unlazy.report.labels import MARKS, bounds_of, quantity_label, signed
-from unlazy.report.markdown import table_markdown, view_markdown
+from unlazy.report.markdown import escaped, table_markdown, view_markdown
 from unlazy.report.rankings import told
 from unlazy.report.verdict_json import verdict_from_json
 from unlazy.report.verdicts import control_mark
@@ -120,8 +120,13 @@ def controls(found: list[dict[str, Any]]) -> str:
     rows = []
     for v in found:
         if v["verdict"] != "not run" and v["control"] and v["scale"] == "laptop":
-            held = "; ".join(v["control"]["held"]) or "none"
-            mark = control_mark(verdict_from_json(v, registry.claims()[v["id"]]))
+            claim = registry.claims()[v["id"]]
+            labels = {
+                str(check): f"{quantity_label(claim, check.quantity)} {bounds_of(check)}"
+                for check in claim.checks
+            }
+            held = "; ".join(labels.get(check, check) for check in v["control"]["held"]) or "none"
+            mark = control_mark(verdict_from_json(v, claim))
             rows.append((f"`{v['id']}`", v["control"]["what"], mark, held))
     columns = ("claim", "negative control", "result", "checks that hold there too")
     return table_markdown(ViewTable(columns, tuple(rows)))
@@ -149,7 +154,7 @@ def reasons(found: list[dict[str, Any]]) -> str:
     """Return why statements are not confirmed, one line each."""
     standing = (*STANDING, "not run")
     return "\n".join(
-        f"- `{v['id']}` ({v['scale']}), {MARKS[v['verdict']]}: {plain(_labeled(v))}"
+        f"- `{v['id']}` ({v['scale']}), {MARKS[v['verdict']]}: {escaped(plain(_labeled(v)))}"
         for v in found
         if v["verdict"] not in standing
     )

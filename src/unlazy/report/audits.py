@@ -77,7 +77,7 @@ def _skipped(left_out: Sequence[str]) -> str:
     for text in left_out:
         part, _, reason = text.removesuffix(")").rpartition(" (")
         name = part or text
-        title = _PARTS[name][0].lower() if name in _PARTS else name
+        title = _PARTS[name][0] if name in _PARTS else name
         reasons.setdefault(reason if part else "", []).append(title)
     return "; ".join(
         ", ".join(parts) + (f" ({reason})" if reason else "") for reason, parts in reasons.items()
@@ -205,7 +205,7 @@ def _methods_plot(outcome: AuditOutcome) -> ViewPlot:
 
 
 def _part(finding: Explanation) -> View:
-    title, plots = _PARTS[finding.name]
+    _, title, plots = _PARTS[finding.name]
     drawn = tuple(plots(finding.data)) if plots else ()
     return View(title, lines=(("", finding.says),), plots=drawn, name=finding.name)
 
@@ -261,14 +261,30 @@ def _gradients(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     yield ViewPlot("Columns", "column", y, (bars,), categories=names, caption=caption)
 
 
-#: Title and plots of each explanation.
-_PARTS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterator[ViewPlot]] | None]] = {
-    "learning curves": ("Does the gain grow with the number of rows?", _curves),
-    "gradients": ("Which directions and columns matter?", _gradients),
-    "from lazy to rich": ("Does a network gain when its weights move?", _scales),
-    "kernel alignment": ("Are the kernels aligned with the target?", _alignment),
-    "rotation": ("Do the individual columns matter?", None),
-    "permuted labels": ("How large is a gain due to chance?", None),
+#: Name, title and plots of each explanation.
+_PARTS: dict[str, tuple[str, str, Callable[[Mapping[str, Any]], Iterator[ViewPlot]] | None]] = {
+    "learning curves": (
+        "fewer training rows",
+        "Does the gain grow with the number of rows?",
+        _curves,
+    ),
+    "gradients": (
+        "relevant directions and columns",
+        "Which directions and columns matter?",
+        _gradients,
+    ),
+    "from lazy to rich": (
+        "feature learning versus lazy training",
+        "Does a network gain when its weights move?",
+        _scales,
+    ),
+    "kernel alignment": (
+        "alignment of kernels with the target",
+        "Are the kernels aligned with the target?",
+        _alignment,
+    ),
+    "rotation": ("rotated columns", "Do the individual columns matter?", None),
+    "permuted labels": ("shuffled labels", "How large is a gain due to chance?", None),
 }
 
 

@@ -110,11 +110,15 @@ PlotHtml = Callable[[ViewPlot, str], str]
 
 _HOW_TO_READ = (
     "Each claim has two results. The <strong>statement</strong> <em>holds</em> if the whole 95 % "
-    "confidence interval of every check lies within its bounds, <em>fails</em> if one lies "
-    "significantly outside, and is <em>undecided</em> otherwise. If an assumption of the "
-    "theorem is not met by the run, nothing is confirmed or refuted. A published "
-    "<strong>number</strong> is reproduced if the whole 90 % interval lies within its printed "
-    "precision and stated standard deviation. "
+    "confidence interval of every check lies within its bounds, <em>fails</em> if the mean of one "
+    "lies significantly outside, and is <em>undecided</em> otherwise. It holds <em>loosely</em> if "
+    "every bound of the paper is satisfied by a factor of at least 10, <em>after correction</em> "
+    "if "
+    "it is false as printed, and <em>under a reading</em> if settings had to be chosen. If an "
+    "assumption of the theorem is not met by the run, or no finite size can decide the statement, "
+    "nothing is confirmed or refuted. A published <strong>number</strong> is consistent if it lies "
+    "in the 95 % prediction interval of our runs, and strictly reproduced if the 90 % interval of "
+    "our mean lies within its rounding plus two stated standard deviations. "
     "A <strong>negative control</strong> violates the statement; the criteria must fail on it."
 )
 

@@ -117,7 +117,29 @@ def quantity_label(claim: Claim, quantity: Quantity) -> str:
 
 def _measure(claim: Claim, quantity: Quantity) -> str:
     measure = label_of(claim, quantity.measure)
-    return measure if quantity.step is None else f"{measure} at step {quantity.step}"
+    return measure if quantity.step is None else f"{measure}{at_index(claim, quantity)}"
+
+
+@functools.cache
+def _axes(paper: str) -> tuple[dict[str, str], ...]:
+    path = PAPERS / paper / "axes.csv"
+    return tuple(rows_of(path, "claim", "arm", "axis", "unit")) if path.exists() else ()
+
+
+def at_index(claim: Claim, quantity: Quantity) -> str:
+    """Return where a quantity is measured: at a step of training, or at a value of another axis.
+
+    `papers/NAME/axes.csv` names the axes of arms that are not measured along training, with the
+    unit of their values; an empty axis is that of training.
+    """
+    paper, _, name = claim.id.partition("/")
+    assert quantity.step is not None
+    for row in _axes(paper):
+        if fnmatch.fnmatch(name, row["claim"]) and fnmatch.fnmatch(quantity.arm, row["arm"]):
+            if not row["axis"]:
+                break
+            return f", {row['axis']} = {quantity.step * float(row['unit']):,.10g}"
+    return f" at step {quantity.step}"
 
 
 def bounds_of(check: Check) -> str:
