@@ -13,7 +13,7 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.parts import Stage
 from unlazy.learners.unit_norm import UnitNorm
-from unlazy.play.presets import PACE, paced, seeds_of
+from unlazy.play.pacing import PACE, paced, seeds_of
 from unlazy.play.scenario import GrowingGap, Preset, Scenario, Slider, Values
 from unlazy.tasks.base import Family
 from unlazy.tasks.tables.files import names_column

@@ -6,52 +6,18 @@ import dataclasses
 
 from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.circuits.tree import end_to_end, layerwise_network
-from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.learners.one_step import first_step_network
-from unlazy.learners.parts import Stage
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.papers.shi2022.learner import TwoStep
+from unlazy.play.pacing import PACE, paced, seeds_of
 from unlazy.play.scenario import GrowingGap, InvalidValue, Preset, Scenario, Slider, Values
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.equal_bits import EqualBits
 from unlazy.tasks.hierarchy import PairHierarchy
 from unlazy.tasks.multi_index import XOR, MultiIndex
-
-PACE = Slider(
-    "pace",
-    "learning-rate multiplier",
-    1.0,
-    0.1,
-    4.0,
-    0.05,
-    live=True,
-    why="multiplies all learning rates, except in steps with full weight decay",
-)
-
-
-def seeds_of(values: Values) -> tuple[int, ...]:
-    """Return the seeds of a run."""
-    return tuple(range(values["seed"], values["seed"] + values["seeds"]))
-
-
-def paced(learner: GradientDescent, factor: float) -> GradientDescent:
-    """Return the learner with its learning rates multiplied by a factor.
-
-    Steps with full decay keep theirs, which the theorem prescribes.
-    """
-    return dataclasses.replace(
-        learner, stages=tuple(_paced(stage, factor) for stage in learner.stages)
-    )
-
-
-def _paced(stage: Stage, factor: float) -> Stage:
-    if not isinstance(stage, Descent) or stage.full_decay:
-        return stage
-    return dataclasses.replace(
-        stage, rates={group: rate * factor for group, rate in stage.rates.items()}
-    )
 
 
 def _odd(values: Values, name: str) -> int:
