@@ -291,7 +291,8 @@ def generated() -> str:
     found = sorted(verdicts(), key=lambda v: list(citations()).index(v["id"].partition("/")[0]))
     head = (
         f"The table counts {len({v['id'] for v in found})} claims from {len(citations())} papers, "
-        "each at the largest scale at which it was run. Some are our own: they go beyond a paper, "
+        "each at the largest scale (laptop or paper) at which it was run. Some are our own: they "
+        "go beyond a paper, "
         "or check our implementation."
     )
     cited = "\n".join(f"- `{name}`: {text}" for name, text in citations().items())
@@ -397,7 +398,7 @@ def real_audits() -> list[str]:
     if not commands:
         return []
     columns = (
-        *("table", "size", "answer", "gain from learned features"),
+        *("table", "size", "answer", "gain from learned features (points)"),
         *("fixed features, most often", "learned features, most often", "trees, most often"),
     )
     table = table_markdown(ViewTable(columns, tuple(rows)))

@@ -19,7 +19,7 @@ from unlazy.report.files import check_writable
 @out_option
 @run_options
 def demo(scale: str, out: Path, running: Callable[..., Any]) -> None:
-    """Compare our runs with Table 1 of shi2022 and write an HTML report."""
+    """Compare runs with Table 1 of shi2022 and write an HTML report."""
     from unlazy.api import claim_studies, judged
     from unlazy.lab.registry import find_claims
     from unlazy.lab.run import Incomplete

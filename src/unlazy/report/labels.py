@@ -84,8 +84,14 @@ def definitions_of(claim: Claim) -> list[tuple[str, str]]:
     the name of its line as label.
     """
     compared = {name for quantity in claim.quantities for name in quantity.measures}
-    plotted = {line.measure: line.name for plot in claim.plots for line in plot.series}
-    plotted |= {line.x: plot.x for plot in claim.plots for line in plot.series if line.x}
+    lines = [(line.measure, line.name) for plot in claim.plots for line in plot.series]
+    lines += [(line.x, plot.x) for plot in claim.plots for line in plot.series if line.x]
+    # Lines of several arms that show one quantity have the names of the arms.
+    plotted = {
+        measure: name
+        for measure, name in lines
+        if len({other for each, other in lines if each == measure}) == 1
+    }
     found = []
     for name in claim.measures:
         label = label_of(claim, name)

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
+from unlazy.lab import registry
 from unlazy.lab.checking import CheckResult
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import Verdict, level_of
@@ -40,7 +41,8 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     """Return the view of a verdict, with plots if there are records read with their arrays."""
     claim, records = verdict.claim, records or {}
     seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
-    run = f"{verdict.scale} scale, {seeds}, compute time {verdict.seconds:.0f} s"
+    time = f"{verdict.seconds:.0f} s" if verdict.seconds >= 1 else "below 1 s"
+    run = f"{verdict.scale} scale, {seeds}, compute time {time}"
     counted = [j for j in verdict.check_results if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
@@ -62,6 +64,10 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         lines.append(("Reading", _reading(verdict)))
     if verdict.control is not None:
         lines.append(("Control", _control(verdict)))
+    known = registry.errata()
+    corrected = [known[name].correction for name in claim.corrections if name in known]
+    if corrected:
+        lines.insert(1, ("Correction", " ".join(corrected)))
     if claim.corrections:
         lines.append(
             ("Errata applied", f"{', '.join(claim.corrections)} ({_IN_WORDS.format(claim.id)})")
