@@ -52,13 +52,13 @@ _LETTER = "A-Za-zℓ\u0370-\u03ff"
 _GROUP = r"\{(?:[^{}]|\{[^{}]*\})*\}"
 #: What may have an unbraced subscript; words such as w_scale are names.
 _BASE = (
-    r"(?:(?<=(?<![A-Za-z_])[A-Za-zÀ-ÿℓ])|(?<=[\u0300-\u03ff)\]}|‖∇ℙ𝔼𝒟ℒ∑∏⋀⋁ᶜ′'])"
+    r"(?:(?<=(?<![A-Za-z_])[A-Za-zÀ-ž])|(?<=[\u0300-\u03ff\u2100-\u214f\U0001d400-\U0001d7ff)\]}|‖∇∑∏⋀⋁ᶜ′’'])"
     r"|(?<=\bmax)|(?<=\bmin)|(?<=\bmed)|(?<=\bacc)|(?<=\bmean)|(?<=\bmedian))"
 )
 #: A subscript in braces, or a short one: up to four letters and digits, or one Greek letter. Of two
 #: factors such as a_iT_b, the first one has one letter.
 _SUB = re.compile(
-    rf"(?<=\S)_({_GROUP})|{_BASE}_((?:[A-Za-z0-9]{{1,4}}|[À-ÿℓℒ∞⟂\U0001d400-\U0001d7ff]|[\u0370-\u03ff])(?![A-Za-z0-9_])"
+    rf"(?<=\S)_({_GROUP})|{_BASE}_((?:[A-Za-z0-9]{{1,4}}|balanced|imbalanced|trivial|reduced|[À-ÿℓℒ∞⟂\U0001d400-\U0001d7ff]|[\u0370-\u03ff])(?![A-Za-z0-9_])"
     rf"[\u0300-\u036f]*|[\u0370-\u03ff][\u0300-\u036f]*(?!_)|[A-Za-zℓ](?=[{_LETTER}]_[{_LETTER}0-9]))"
 )
 #: A superscript: in brackets, a number, a short name, or an order of growth such as Ω(log n).
