@@ -46,9 +46,16 @@ code { background: none; padding: 0; }
 section + section, footer, .scroll + section { border-top: 2px solid var(--rule); margin-top: 3rem;
   padding-top: 1.5rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
-.scroll { overflow-x: auto; margin: 1rem 0; }
+.scroll { overflow-x: auto; margin: 1rem 0; background:
+  linear-gradient(to right, var(--paper) 40%, transparent) left / 2rem 100%,
+  linear-gradient(to left, var(--paper) 40%, transparent) right / 2rem 100%,
+  linear-gradient(to right, rgba(128, 128, 128, 0.45), transparent) left / 0.7rem 100%,
+  linear-gradient(to left, rgba(128, 128, 128, 0.45), transparent) right / 0.7rem 100%;
+  background-repeat: no-repeat; background-attachment: local, local, scroll, scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.98rem; }
 caption { padding-bottom: 0.3rem; }
+caption span { display: block; position: sticky; left: 0; width: fit-content;
+  max-width: calc(100vw - 2.6rem); }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 1rem 0.4rem 0;
   border-bottom: 1px solid var(--rule); }
 thead th { border-bottom: 2px solid var(--soft); vertical-align: bottom; }
@@ -168,7 +175,8 @@ def table_html(table: ViewTable) -> str:
     # roles keep them.
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}"><table '
-        f'role="table" class="{"ledger" if table.links else ""}"><caption>{escape(label)}</caption>'
+        f'role="table" class="{"ledger" if table.links else ""}">'
+        f"<caption><span>{escape(label)}</span></caption>"
         f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
         f'<tbody role="rowgroup">{"".join(body)}</tbody></table></div>{under}'
     )
