@@ -19,8 +19,8 @@ import unlazy
 from unlazy.lab import registry
 from unlazy.lab.paper_files import definitions
 from unlazy.lab.paper_index import code_of, files_testing, index
-from unlazy.report.formulas import mathml
-from unlazy.report.labels import MARKS
+from unlazy.report.formulas import mathml, plain
+from unlazy.report.labels import MARKS, _labels
 from unlazy.report.markdown import escaped
 from unlazy.report.view import slug
 
@@ -183,10 +183,19 @@ def _short(code: str, paper: str) -> str:
 def quantities(paper: str) -> str:
     """Return definitions of measured quantities, in words and in the paper's notation."""
     return "\n\n".join(
-        f"`{each.measure}`{f' ({each.claim})' if each.claim else ''}\n: {escaped(each.definition)}"
+        f"{_label(paper, each)} (`{each.measure}`{f', {each.claim}' if each.claim else ''})\n"
+        f": {escaped(each.definition)}"
         f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n\n  {_displayed(each.notation)}"
         for each in definitions(paper)
     )
+
+
+def _label(paper: str, definition: Any) -> str:
+    """Return the label of a quantity, or its first words if it has none."""
+    rows = [row for row in _labels(paper) if row["measure"] == definition.measure]
+    rows.sort(key=lambda row: (row["claim"] != (definition.claim or ""), bool(row["claim"])))
+    first = definition.definition.partition(".")[0].partition(",")[0]
+    return escaped(plain(rows[0]["label"] if rows else first))
 
 
 def _displayed(latex: str) -> str:
