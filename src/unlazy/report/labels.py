@@ -54,7 +54,7 @@ _MEASURES = {
 
 
 #: Notation of intervals, after the word mean.
-CI = "± half of the 95 % CI; [low, high]: CI cut at the limit of possible values"
+CI = "± half of the 95 % CI; [low, high]: CI cut at the end of the range"
 #: Fixed formats of measures, as the papers print them.
 _DIGITS = {"cosine": ".3f"}
 

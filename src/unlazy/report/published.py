@@ -27,7 +27,7 @@ def comparison(verdict: Verdict) -> ViewTable:
     measures = list(dict.fromkeys(q.measure for q in published))
     columns = ["method"]
     for measure in measures:
-        columns += [f"{label_of(claim, measure)}: paper", "ours"]
+        columns += ["paper", f"ours: {label_of(claim, measure).partition(' to ')[0]}"]
     rows, urgent = [], []
     others = [q for q in verdict.measured if q.step is None and q.minus is None]
     for arm in dict.fromkeys(q.arm for q in [*published, *others]):
@@ -51,9 +51,8 @@ def comparison(verdict: Verdict) -> ViewTable:
     if draws:
         tally = verdict.tally
         meaning = (
-            "✓ the printed number lies in the 95 % prediction interval of our runs, which is "
-            "wider than "
-            "± (the uncertainty of our mean); ✗ it does not; ~ the interval is not informative. "
+            "✓ printed number within the 95 % prediction interval of our runs (wider than ±), "
+            "✗ outside, ~ within, but not informative. "
             f"{tally}; {verdict.numbers.reproduced} within rounding and two stated SDs"
         )
     return ViewTable(

@@ -32,7 +32,7 @@ from unlazy.report.view import View, ViewTable, slug
 #: Maximum number of terminal lines per claim, without details.
 MAX_LINES = 30
 #: Where ids of errata and questions are explained.
-_IN_WORDS = "in words: unlazy rules {}"
+_IN_WORDS = "see unlazy rules {}"
 #: Marks of checks; those of statements otherwise.
 _RESULTS = {"holds": PASSES}
 
@@ -67,7 +67,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     known = registry.errata()
     corrected = [known[name].correction for name in claim.corrections if name in known]
     if corrected:
-        lines.insert(1, ("Correction", " ".join(corrected)))
+        lines.insert(1, ("Correction", " ".join(f"{each.rstrip('.')}." for each in corrected)))
     if claim.corrections:
         lines.append(
             ("Errata applied", f"{', '.join(claim.corrections)} ({_IN_WORDS.format(claim.id)})")
