@@ -60,7 +60,7 @@ def play(
     if check:
         return click.echo(checked())
     if not record_path:
-        click.echo("Starting …")
+        click.echo("Starting …", err=True)
     presets = presets_with(what)
     chosen = what or next(iter(presets))
     values, store = values_of(changes), store_path or default_store()
