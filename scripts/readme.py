@@ -21,7 +21,7 @@ from unlazy.lab.outcomes import BenchmarkResult
 from unlazy.report.citations import short_citation
 from unlazy.report.formulas import plain
 from unlazy.report.labels import MARKS, bounds_of, quantity_label, signed
-from unlazy.report.markdown import table_markdown, view_markdown
+from unlazy.report.markdown import escaped, table_markdown, view_markdown
 from unlazy.report.rankings import told
 from unlazy.report.verdict_json import verdict_from_json
 from unlazy.report.verdicts import control_mark
@@ -120,8 +120,13 @@ def controls(found: list[dict[str, Any]]) -> str:
     rows = []
     for v in found:
         if v["verdict"] != "not run" and v["control"] and v["scale"] == "laptop":
-            held = "; ".join(v["control"]["held"]) or "none"
-            mark = control_mark(verdict_from_json(v, registry.claims()[v["id"]]))
+            claim = registry.claims()[v["id"]]
+            labels = {
+                str(check): f"{quantity_label(claim, check.quantity)} {bounds_of(check)}"
+                for check in claim.checks
+            }
+            held = "; ".join(labels.get(check, check) for check in v["control"]["held"]) or "none"
+            mark = control_mark(verdict_from_json(v, claim))
             rows.append((f"`{v['id']}`", v["control"]["what"], mark, held))
     columns = ("claim", "negative control", "result", "checks that hold there too")
     return table_markdown(ViewTable(columns, tuple(rows)))
@@ -149,7 +154,7 @@ def reasons(found: list[dict[str, Any]]) -> str:
     """Return why statements are not confirmed, one line each."""
     standing = (*STANDING, "not run")
     return "\n".join(
-        f"- `{v['id']}` ({v['scale']}), {MARKS[v['verdict']]}: {plain(_labeled(v))}"
+        f"- `{v['id']}` ({v['scale']}), {MARKS[v['verdict']]}: {escaped(plain(_labeled(v)))}"
         for v in found
         if v["verdict"] not in standing
     )
@@ -285,9 +290,10 @@ def generated() -> str:
     """Return the generated part of the README."""
     found = sorted(verdicts(), key=lambda v: list(citations()).index(v["id"].partition("/")[0]))
     head = (
-        f"{len({v['id'] for v in found})} claims about {len(citations())} papers (a few go beyond "
-        "a paper, and some check our implementation), each at the largest scale at which it was "
-        "run:"
+        f"The table counts {len({v['id'] for v in found})} claims from {len(citations())} papers, "
+        "each at the largest scale (laptop or paper) at which it was run. Some are our own: they "
+        "go beyond a paper, "
+        "or check our implementation."
     )
     cited = "\n".join(f"- `{name}`: {text}" for name, text in citations().items())
     return "\n\n".join([BEGIN, head, in_short(found), cited, END])
@@ -373,7 +379,7 @@ def real_audits() -> list[str]:
     rows, commands = [], []
     for path in sorted((RESULTS / "tables").glob("audit-*.json")):
         v = read(path)
-        unit = "% error" if v["task"] == "classification" else "% of the variance left"
+        unit = "% error" if v["task"] == "classification" else "% of the variance unexplained"
         groups = ("with fixed features", "with learned features", "plain method")
         best = [v[f"best {group}"] for group in groups]
         methods = v["methods"] if "methods" in v else v["contenders"]
@@ -392,8 +398,8 @@ def real_audits() -> list[str]:
     if not commands:
         return []
     columns = (
-        *("table", "size", "answer", "gain from learned features"),
-        *("fixed, most often", "learned, most often", "trees, most often"),
+        *("table", "size", "answer", "gain from learned features (points)"),
+        *("fixed features, most often", "learned features, most often", "trees, most often"),
     )
     table = table_markdown(ViewTable(columns, tuple(rows)))
     about = (

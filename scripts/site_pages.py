@@ -19,8 +19,9 @@ import unlazy
 from unlazy.lab import registry
 from unlazy.lab.paper_files import definitions
 from unlazy.lab.paper_index import code_of, files_testing, index
-from unlazy.report.formulas import mathml
-from unlazy.report.labels import MARKS
+from unlazy.report.formulas import mathml, plain
+from unlazy.report.labels import MARKS, _labels
+from unlazy.report.markdown import escaped
 from unlazy.report.view import slug
 
 ROOT = Path(__file__).parent.parent
@@ -67,13 +68,14 @@ def paper_page(paper: str) -> str:
     parts.append(f"## Results\n\n{tally(ran)}\n\n{verdict_list(ran)}")
     told = readme.reasons(ran)
     if told:
-        parts.append(f"### Why a statement does not hold\n\n{told}")
+        parts.append(f"### Statements that are not confirmed\n\n{told}")
     waiting = [v for v in found if v["verdict"] == "not run"]
     if waiting:
         parts.append(
-            "### Not run yet\n\n"
+            "### Not run\n\n"
             + "\n".join(
-                f"- `{v['id']}`: {v['statement']} *{readme.not_run_reason(v)}*" for v in waiting
+                f"- `{v['id']}`: {escaped(v['statement'])} *{escaped(readme.not_run_reason(v))}*"
+                for v in waiting
             )
         )
     parts += [f"## Index\n\n{index_table(paper)}", f"## Measured quantities\n\n{quantities(paper)}"]
@@ -81,7 +83,7 @@ def paper_page(paper: str) -> str:
     corrected = {
         e.id: f"{e.where}: {e.correction}" for e in readme.of_paper(paper, registry.errata())
     }
-    parts.append(f"## Errata\n\n{module.EDITION}\n\n{links(readme, corrected) or 'No errata.'}")
+    parts.append(f"## Errata\n\n{module.EDITION}\n\n{links(readme, corrected) or NO_ERRATA}")
     asked = {
         q.id: f"{q.where}: {q.question}" for q in readme.of_paper(paper, registry.discrepancies())
     }
@@ -139,11 +141,17 @@ def verdict_list(found: list[dict[str, Any]]) -> str:
             link = f"[{v['scale']}](../ledger.md#{readme.details_anchor(v)})"
             scales.setdefault(MARKS[v["verdict"]], []).append(link)
         verdicts = ", ".join(f"{mark} ({', '.join(links)})" for mark, links in scales.items())
-        numbers = runs[-1]["numbers"]
-        matched = f"; {numbers['reproduced']} of {numbers['of']} numbers reproduced"
+        numbers, draws = runs[-1]["numbers"], runs[-1].get("draws", ())
+        matched = (
+            f"; {numbers['reproduced']} of {numbers['of']} published numbers strictly reproduced"
+        )
+        if draws:
+            consistent = sum(draw["outcome"] == "consistent" for draw in draws)
+            strict = f"{numbers['reproduced']} strictly reproduced"
+            matched = f"; {consistent} of {len(draws)} published numbers consistent, {strict}"
         entries.append(
             f"`{name}`: {verdicts}{matched if numbers['of'] else ''}\n"
-            f": {claim.statement} *({claim.where})*"
+            f": {escaped(claim.statement)} *({escaped(claim.where)})*"
         )
     return "\n\n".join(entries)
 
@@ -158,7 +166,7 @@ def index_table(paper: str) -> str:
         first, said = entry.rows[:1], entry.statement
         cells = [
             said.statement,
-            said.title + (f" *({said.note})*" if said.note else ""),
+            escaped(said.title) + (f" *({escaped(said.note)})*" if said.note else ""),
             ", ".join(f"`{row.id.partition('/')[2]}`" for row in entry.rows) or "none",
             "".join(f"`{_short(code_of(row), paper)}`" for row in first),
             "".join(f"`{Path(path).name}`" for row in first for path in files_testing(row)[:1]),
@@ -175,10 +183,19 @@ def _short(code: str, paper: str) -> str:
 def quantities(paper: str) -> str:
     """Return definitions of measured quantities, in words and in the paper's notation."""
     return "\n\n".join(
-        f"`{each.measure}`{f' ({each.claim})' if each.claim else ''}\n: {each.definition}"
+        f"{_label(paper, each)} (`{each.measure}`{f', {each.claim}' if each.claim else ''})\n"
+        f": {escaped(each.definition)}"
         f"{'' if each.unit == '1' else f' Unit: {each.unit}.'}\n\n  {_displayed(each.notation)}"
         for each in definitions(paper)
     )
+
+
+def _label(paper: str, definition: Any) -> str:
+    """Return the label of a quantity, or its first words if it has none."""
+    rows = [row for row in _labels(paper) if row["measure"] == definition.measure]
+    rows.sort(key=lambda row: (row["claim"] != (definition.claim or ""), bool(row["claim"])))
+    first = definition.definition.partition(".")[0].partition(",")[0]
+    return escaped(plain(rows[0]["label"] if rows else first))
 
 
 def _displayed(latex: str) -> str:
@@ -187,6 +204,8 @@ def _displayed(latex: str) -> str:
     return f'<div class="formula">{formula}</div>'
 
 
+#: Text of a paper without entries in the errata.
+NO_ERRATA = "No erratum is recorded."
 #: Captions of the figures in results/figures.
 FIGURES = {
     "glasgow2023-scaling-laptop-examples-to-5-error": "`glasgow2023/scaling` at laptop scale: "
@@ -291,6 +310,19 @@ def numbers_of_today() -> str:
     return ", ".join(f"{len(of())} {name}" for name, of in kinds)
 
 
+def papers_table() -> str:
+    """Return one row per paper: its name, what is cited, and its verdicts."""
+    readme = _script("readme")
+    found = readme.verdicts()
+    lines = ["| paper | citation | verdicts |", "|---|---|---|"]
+    for paper in papers():
+        best = {v["id"]: v["verdict"] for v in found if v["id"].startswith(f"{paper}/")}
+        counts = Counter(MARKS[verdict] for verdict in best.values())
+        told = ", ".join(f"{mark} ({count})" for mark, count in counts.most_common())
+        lines.append(f"| [`{paper}`]({paper}.md) | {readme.citations()[paper]} | {told} |")
+    return "\n".join(lines)
+
+
 def write(docs: Path) -> None:
     """Write all generated pages into the folder of the documentation."""
     for name in ("papers", "interface", "figures"):
@@ -302,7 +334,8 @@ def write(docs: Path) -> None:
         (docs / "papers" / f"{paper}.md").write_text(paper_page(paper), encoding="utf-8")
     listed = "\n".join(papers())
     (docs / "papers" / "index.md").write_text(
-        f"# Papers\n\n```{{toctree}}\n{listed}\n```\n", encoding="utf-8"
+        f"# Papers\n\n{papers_table()}\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n",
+        encoding="utf-8",
     )
     pages = interface()
     for name, text in pages.items():

@@ -54,7 +54,7 @@ TERMS = {
     r"\b(is|are|was|farther|further) ahead\b": "outperforms",
     r"\btells?\b|\btelling\b|\bis told\b|\bare told\b": "reports, states",
     r"\bwhoever\b|\bwhatever\b": "any, each",
-    r"\b\w*(optimis|normalis|standardis|regularis|factoris|linearis|initialis|generalis|memoris"
+    r"\b\w*(optimis(?!tic)|normalis|standardis|regularis|factoris|linearis|initialis|generalis|memoris"
     r"|randomis|symmetris|summaris|minimis|maximis|vectoris|parallelis|serialis|organis|recognis"
     r"|discretis|penalis|characteris(e|ed|es|ing)\b|visualis|orthogonalis|diagonalis|polaris|localis|realis"
     r"|specialis|emphasis(e|ed|es|ing)\b)\w*": "American spelling",
@@ -71,7 +71,7 @@ KEPT = re.compile(
     r'KEY = "|metadata=\{"key"|renamed_parameters\(|"(instrument|contenders|contest|law|optimiser)"'
     # An erratum's id, arms, a measure, and a field of BibTeX.
     r'|malach2019/regulariser|(generative|parity|\{kind\}), least sample"|["`]least["`]'
-    r'|^least,corollary10,|"(least|greatest) margin"|"SGD beside the grid"|journal = \{'
+    r'|^least,corollary10,|^contest,|"(least|greatest) margin"|"SGD beside the grid"|journal = \{'
     # The standard library, and the id of a claim.
     r"|import secrets|secrets\.(compare_digest|token_urlsafe)|daniely2020/contest"
     # Claims, arms, parts and measures of shi2022 and daniely2020, and a field of BibTeX.

@@ -28,7 +28,7 @@ learner = mean_field_sgd(
 )
 
 # %%
-# Neurons first align, then grow: the two phases of glasgow2023.
+# Norms grow late: neurons first align (not drawn here), then grow, the two phases of glasgow2023.
 
 figure, (above, below) = plt.subplots(2, sharex=True, figsize=(5, 4), layout="constrained")
 above.plot(record.steps, record.measurements["test_accuracy"])

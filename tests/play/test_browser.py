@@ -110,7 +110,7 @@ def test_each_walkthrough_runs_to_its_end(page, walkthrough, tmp_path):
     if walkthrough == "shi2022":  # a value that applies immediately, and an invalid one
         until(page, "state.cursor > 4")
         slider(page, "pace").fill("2")
-        until(page, "document.getElementById('status').textContent.startsWith('Resumed at step')")
+        until(page, "document.getElementById('status').textContent.startsWith('Resumed from step')")
         run = page.evaluate("state.number")
         slider(page, "k").fill("4")
         until(page, "document.getElementById('slider-k-error').textContent.includes('odd')")
@@ -133,7 +133,7 @@ def test_each_walkthrough_runs_to_its_end(page, walkthrough, tmp_path):
         "state.run.learners.length + Object.keys(state.run.baselines).length"
     )
     assert page.inner_text("#summary").startswith(
-        f"Step {page.evaluate('state.run.last')}: test error of"
+        f"Step {page.evaluate('state.run.last')}: test error "
     )
     assert page.locator("#legend tr.group").all_inner_texts() == [
         "Learned features",

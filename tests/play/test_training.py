@@ -20,7 +20,7 @@ from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.circuits.tree import layerwise_network
 from unlazy.learners.one_step import one_step_readout
 from unlazy.learners.unit_norm import UnitNorm
-from unlazy.play.presets import paced
+from unlazy.play.pacing import paced
 from unlazy.play.training import LiveTraining, grid, is_live
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.dictionary.balance import BalancedParity

@@ -99,6 +99,14 @@ def test_text_around_formulas_is_escaped_and_scripts_are_not_markup():
         ("σ̃_w², ‖w_perp‖_max", "σ̃<sub>w</sub>², ‖w<sub>perp</sub>‖<sub>max</sub>"),
         ("mean_{c∈{1,2}} r_c", "mean<sub>c∈{1,2}</sub> r<sub>c</sub>"),
         ("D_A^{(1)}", "D<sub>A</sub><sup>(1)</sup>"),
+        ("σ_φ²ε_eσ̃", "σ<sub>φ</sub>²ε<sub>e</sub>σ̃"),
+        ("γ²p_minσ̃, a_iβγ/σ̃", "γ²p<sub>min</sub>σ̃, a<sub>i</sub>βγ/σ̃"),
+        ("σ_ζd/σ̃", "σ<sub>ζ</sub>d/σ̃"),
+        ("a_iT_b, q_ℓM_ℓ", "a<sub>i</sub>T<sub>b</sub>, q<sub>ℓ</sub>M<sub>ℓ</sub>"),
+        (
+            "∇_i L₀, ∇ᶜ_a, ℙ_x, x′_j, g_ã",
+            "∇<sub>i</sub> L₀, ∇ᶜ<sub>a</sub>, ℙ<sub>x</sub>, x′<sub>j</sub>, g<sub>ã</sub>",
+        ),
     ],
 )
 def test_scripts_of_text_are_raised_and_lowered(text, html):

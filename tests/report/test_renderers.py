@@ -20,11 +20,11 @@ from rich.console import Console
 
 import unlazy
 from unlazy.core.errors import BadInput
-from unlazy.report.charts import chart, step_ticks
+from unlazy.report.charts import chart, decade_ticks, step_ticks
 from unlazy.report.figures import STYLES, draw, save_plots
 from unlazy.report.html import page, view_html, write_page
 from unlazy.report.labels import MARKS
-from unlazy.report.markdown import table_markdown, view_markdown
+from unlazy.report.markdown import escaped, table_markdown, view_markdown
 from unlazy.report.notebook import notebook_html
 from unlazy.report.terminal import print_view
 from unlazy.report.view import (
@@ -183,6 +183,24 @@ def test_markdown_has_every_table_with_as_many_cells_in_each_row(shown):
         assert table_markdown(table) in text
     table = ViewTable(("a|b", "c"), (("x|y", "z\nw"),), "T", "C", "lr")
     assert table_markdown(table) == ("T:\n\n| a\\|b | c |\n| --- | ---: |\n| x\\|y | z w |\n\nC")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("max_w |∇_a L − ∇*{x}|", "max_w |∇\\_a L − ∇\\*{x}|"),
+        ("`a_b*`, $\\max_w x^*$, [link](#a_b)", "`a_b*`, $\\max_w x^*$, [link](#a_b)"),
+        ("u*", "u\\*"),
+    ],
+)
+def test_stars_and_underscores_of_formulas_are_no_emphasis(text, shown):
+    assert escaped(text) == shown
+
+
+def test_a_log_axis_has_ticks_if_its_values_are_close_to_each_other():
+    series = ViewSeries("a", (1.0, 2.0), (0.2555, 0.2739))
+    ticks = decade_ticks(ViewPlot("t", "x", "y", (series,), log_y=True))
+    assert sum(0.25 <= tick <= 0.28 for tick in ticks) > 1
 
 
 def test_notebooks_show_plots_as_images(verdict, shown):

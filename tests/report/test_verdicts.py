@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from toys import hand_record
+from unlazy.lab import registry
 from unlazy.lab.claims import Plot, PlotLine
 from unlazy.lab.conditions import Condition
 from unlazy.lab.judging import judge
@@ -61,6 +62,29 @@ def test_errata_and_questions_of_a_claim_are_named(claim, records):
         assert lines["Errata applied"].startswith("toy2020/typo (")
         assert lines["Questions"].startswith("toy2020/size, toy2020/rate (")
     assert not {"Errata applied", "Questions"} & dict(rule_view(claim(), None).lines).keys()
+
+
+def test_a_number_that_is_not_consistent_has_its_interval(verdict):
+    (missed,) = (part for part in view_of(verdict).details if part.name == "numbers")
+    assert missed.title == "1 inconsistent published number"
+    assert missed.items[0].startswith(
+        "Kernel: test accuracy (%): published 90, prediction interval"
+    )
+
+
+@pytest.mark.parametrize(
+    ("paper", "index", "label"),
+    [
+        ("allenzhu2019/theorem1", 5, "α = 0.05"),
+        ("malach2019/figure4", 3, "k = 3"),
+        ("glasgow2023/spread", 1048576, "d = 1,048,576"),
+    ],
+)
+def test_an_axis_that_is_not_training_has_its_name(paper, index, label):
+    claim = registry.claims()[paper]
+    (found, *_) = (q for q in claim.quantities if q.step == index)
+    assert label in quantity_label(claim, found)
+    assert "at step" not in quantity_label(claim, found)
 
 
 def test_assumptions_and_controls_are_shown(claim, records):

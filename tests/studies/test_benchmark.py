@@ -246,7 +246,7 @@ def test_the_table_lists_the_best_first_with_its_settings(outcome):
     table = standings(outcome)
     rows = table.rows
     assert table.columns[:4] == ("learner", "features", "n = 40", "n = 80")
-    assert table.columns[4:] == ("tried", "tuning (s)", "fit (s)", "chosen")
+    assert table.columns[4:] == ("tried", "tuning (s/seed)", "fit (s/seed)", "chosen")
     assert len(rows) == 2
     means = [outcome.mean(row[0], 80).mean for row in rows]
     assert all(a >= b for a, b in itertools.pairwise(means))

@@ -162,13 +162,13 @@ def test_an_outcome_survives_the_store_and_is_drawn():
     again = ScalingOutcome.from_json(told)
     assert again.to_json() == told and again.sentences == outcome.sentences
     header, rows = table(again).columns, table(again).rows
-    names = ["kernel", "kernel, theory (ridge → 0)", "never"]
+    names = ["kernel", "kernel, predicted from its spectrum (ridge → 0)", "never"]
     assert [row[0] for row in rows] == names and header[-1] == "d = 32"
     assert rows[0][1].startswith("2.00 [")
     assert rows[2][-1] == "not reached (error 0.156 at n = 1,000)"
     shown = view_of(again)
     assert "squared error" in shown.plots[0].y
-    assert shown.plots[0].series[-2].name == "kernel, theory (ridge → 0)"
+    assert shown.plots[0].series[-2].name == "kernel, predicted from its spectrum (ridge → 0)"
     assert "data:image/png;base64," in again._repr_html_()
     assert shown.facts["exponents"] == "kernel 2.00, never not reached"
     assert view_of(hand_outcome(hand_row("never", (None,) * 3))).plots[0].series[0].kind == "missed"

@@ -252,7 +252,7 @@ def test_diagnostics_find_the_known_structure(monkeypatch):
     assert (
         text.index("<h1")
         < text.index('id="the-table-audit-methods"')
-        < text.index("Feature learning versus lazy training")
+        < text.index("Does a network gain when its weights move?")
     )
     assert "http" not in text.split("<script>")[0].replace("http-equiv", "")
 
@@ -270,6 +270,24 @@ def test_words_and_missing_values_lead_back_to_their_columns():
     found = spectra.gradient_spectrum(problem)
     assert found.data["columns"][0] == "color"
     assert spectra.kernel_alignment(problem).data["kare"]["RBF kernel"] < 0.5
+
+
+def test_no_kernel_explains_noise():
+    """The alignment risk of shuffled targets is about 1, although centering makes K singular."""
+    draw = np.random.default_rng(0)
+    problem = problem_of(table_of(draw.standard_normal((200, 6)), draw.standard_normal(200)))
+    risks = spectra.kernel_alignment(problem).data["kare"]
+    assert all(0.8 < risks[name] < 1.2 for name in ("RBF kernel", "Laplace kernel", "NTK"))
+
+
+def test_the_details_of_an_outcome_are_printed_on_request(audited):
+    *_, outcome = audited
+    short, full = (Console(width=100, record=True, file=io.StringIO()) for _ in range(2))
+    print_outcome(outcome, short)
+    print_outcome(outcome, full, details=True)
+    texts = [each.export_text() for each in (short, full)]
+    assert all(method.name in texts[1] for method in outcome.methods)
+    assert "more: -v" not in texts[1]
 
 
 def written_csv(path, x, y):

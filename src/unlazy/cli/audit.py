@@ -19,6 +19,7 @@ from unlazy.cli.common import (
     say,
     write_json,
 )
+from unlazy.cli.defaults import VERBOSE, is_set
 from unlazy.core.errors import BadInput
 
 
@@ -63,7 +64,7 @@ def seconds_of(text: str | None) -> float | None:
     "--explain/--no-explain",
     default=True,
     show_default=True,
-    help="Whether to run diagnostics that explain the result.",
+    help="Whether to run further measurements that explain the result.",
 )
 @json_option
 @click.option(
@@ -88,7 +89,7 @@ def audit(
     """Test whether feature learning helps on a tabular dataset.
 
     FILE is .csv, .tsv, .csv.gz, .parquet or .npz. Nested cross-validation compares fixed kernels,
-    learned features and tree ensembles; diagnostics then explain the result. Interrupt it at any
+    learned features and tree ensembles; further measurements then show why. Interrupt it at any
     time; the same command resumes it.
     """
     prepare_outputs(json_path)
@@ -119,9 +120,9 @@ def audit(
         command=shlex.join(["unlazy", "audit", *words]),
     )
     with running(brief=True) as session:
-        heading(study.title, plan(study.data.problem), f"store {session.store.path}")
+        heading(study.title, plan(study.data.problem), store=session.store.path)
         outcome = session.run_one(study)
-    print_outcome(outcome, console())
+    print_outcome(outcome, console(), details=is_set(VERBOSE))
     write_json(outcome.to_json(), json_path)
     if page is not None:
         write_audit(outcome, page)

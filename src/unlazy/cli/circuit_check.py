@@ -19,7 +19,8 @@ from unlazy.cli.common import console
 def circuit_check(file: Path, target: str) -> None:
     """Predict whether layerwise training works on binary data.
 
-    FILE is a CSV file with a header. The predicted circuit is printed.
+    Layerwise training learns a tree of gates from binary data, one layer at a time. FILE is a CSV
+    file with a header. The circuit that would be learned is printed.
     """
     from unlazy.report.terminal import print_outcome
     from unlazy.theory.diagnosis import diagnose_file

@@ -54,7 +54,13 @@ out_option = click.option(
     help="Page to write.",
 )
 scale_option = click.option(
-    "--scale", type=SCALES, default="laptop", show_default=True, help="Size of the experiments."
+    "--scale",
+    type=SCALES,
+    default="laptop",
+    show_default=True,
+    help="Size of the runs: smoke (seconds; tests that the code runs), laptop (minutes per "
+    "claim), paper "
+    "(published sizes).",
 )
 _ENGINE_OPTIONS = (
     click.option(
@@ -74,7 +80,7 @@ _ENGINE_OPTIONS = (
         "--slurm",
         default="",
         metavar="NAME=VALUE,...",
-        help="Resources per SLURM job, such as partition=cpu,time=60,mem=4G.",
+        help="Resources per SLURM job, such as partition=cpu,time=60,mem=4G (time in minutes).",
     ),
     click.option(
         "--memory",
@@ -153,7 +159,7 @@ first_seed_option = click.option(
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="First seed. Seeds below 10 were used for tuning.",
+    help="First seed. We tuned the learners of the papers on seeds 0 to 9.",
 )
 
 
@@ -205,7 +211,7 @@ _FRESH_OPTION = click.option(
 _REUSE_OPTION = click.option(
     "--reuse-older",
     is_flag=True,
-    help="Also use outdated records (made by other code, libraries or data), with a note.",
+    help="Also use records made by other code, libraries or data; the result says so.",
 )
 
 
@@ -231,12 +237,13 @@ def _running(
         sys.exit(stop.status if isinstance(stop, Stopped) else 128 + signal.SIGINT)
 
 
-def heading(*parts: str) -> None:
-    """Print the title of a run in one line."""
+def heading(*parts: str, store: Path) -> None:
+    """Print the title of a run, and the path of the store in a line of its own."""
     from rich.markup import escape
 
     first, *rest = map(escape, parts)
-    console().print(" · ".join([f"[bold]{first}[/]", *rest]), highlight=False, soft_wrap=True)
+    console().print(" · ".join([f"[bold]{first}[/]", *rest]), highlight=False)
+    console().print(f"[dim]Store: {escape(str(store))}[/]", highlight=False, soft_wrap=True)
 
 
 def console() -> Any:

@@ -25,6 +25,7 @@ from unlazy.cli.common import (
     write_figure,
     write_json,
 )
+from unlazy.cli.defaults import VERBOSE, is_set
 from unlazy.core.errors import BadInput
 
 
@@ -91,9 +92,9 @@ def compare(
     )
     with running() as session:
         seeds_shown = f"seeds {benchmark.seeds[0]} to {benchmark.seeds[-1]}"
-        configurations = f"{budget} configurations per learner"
-        heading(benchmark.title, seeds_shown, configurations, f"store {session.store.path}")
+        configurations = f"at most {budget} configurations per learner"
+        heading(benchmark.title, seeds_shown, configurations, store=session.store.path)
         outcome = session.run_one(benchmark)
-    print_outcome(outcome, console())
+    print_outcome(outcome, console(), details=is_set(VERBOSE))
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

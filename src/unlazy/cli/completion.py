@@ -14,7 +14,7 @@ STARTS = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/comple
 def completion(context: click.Context, shell: str) -> None:
     """Print a shell completion script.
 
-    Add it to the startup file of SHELL.
+    Add it to the startup file of your shell, which the command names.
     """
     from click.shell_completion import get_completion_class
 

@@ -19,7 +19,7 @@ from unlazy.report.files import check_writable
 @out_option
 @run_options
 def demo(scale: str, out: Path, running: Callable[..., Any]) -> None:
-    """Test Table 1 of shi2022 and write an HTML report."""
+    """Compare runs with Table 1 of shi2022 and write an HTML report."""
     from unlazy.api import claim_studies, judged
     from unlazy.lab.registry import find_claims
     from unlazy.lab.run import Incomplete
@@ -28,7 +28,7 @@ def demo(scale: str, out: Path, running: Callable[..., Any]) -> None:
     check_writable(out)
     studies, _ = claim_studies(find_claims(["shi2022/table1"]), scale)  # type: ignore[arg-type]
     with running() as session:
-        heading("shi2022/table1", f"{scale} scale", f"store {session.store.path}")
+        heading("shi2022/table1", f"{scale} scale", store=session.store.path)
         for outcome in judged(studies, session):
             if isinstance(outcome, Incomplete):
                 raise SystemExit(str(outcome))

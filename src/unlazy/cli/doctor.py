@@ -20,7 +20,7 @@ from unlazy.cli.common import console, default_store, store_option
 def doctor(engine: str | None, store_path: Path | None) -> None:
     """Check installation, devices, store and engines.
 
-    Exit status 1 if a check fails.
+    The exit status is 1 if a check fails.
     """
     from rich.markup import escape
 

@@ -19,6 +19,7 @@ from unlazy.report.files import check_writable
     type=click.Choice(["csv", "jsonl", "parquet"]),
     default="csv",
     show_default=True,
+    help="Format of the output.",
 )
 @click.option(
     "--out",

@@ -44,12 +44,13 @@ PIPED_WIDTH = 100
 @click.option(
     "--verdict",
     type=click.Choice(list(VERDICTS)),
-    help="Claims with this last verdict; holds: also loosely, after correction or under a reading.",
+    help="Only claims whose last verdict is this one. 'holds' includes: holds loosely, after "
+    "correction, or under a reading; definition checked.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["task", "learner", "lemma", "table", "figure", "bound"]),
-    help="Claims of this kind.",
+    help="Only claims on this part of a paper.",
 )
 @click.option(
     "--index",

@@ -129,7 +129,7 @@ class _Commands(click.Group):
 @click.version_option(__version__)
 def main() -> None:
     """Measure when networks trained by gradient descent learn features, and when that beats fixed
-    features.
+    features. Start with: unlazy play
     """
 
 

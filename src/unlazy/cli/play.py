@@ -28,7 +28,7 @@ from unlazy.report.files import check_writable
     default=0,
     help="Port on this machine [default: any free port].",
 )
-@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser; print the address.")
 @click.option(
     "--record",
     "record_path",
@@ -38,7 +38,7 @@ from unlazy.report.files import check_writable
 @click.option(
     "--check",
     is_flag=True,
-    help="Start the server, run a short training through it, print its duration and exit.",
+    help="Test the live page: serve it, train briefly, print the time and exit.",
 )
 @store_option
 def play(
@@ -54,11 +54,13 @@ def play(
 
     Without a name, the page shows walkthroughs of the papers. A name is a walkthrough ('shi2022'),
     a task ('unlazy list tasks'), your own task as file.py:Name, or a column of a table as
-    table.csv:column. The page is served to this machine only; training stops if it is closed.
-    Errors of baselines are stored.
+    table.csv:column. The page is served to this machine only; training stops when it is closed.
+    The test errors of the baselines are kept in the store.
     """
     if check:
         return click.echo(checked())
+    if not record_path:
+        click.echo("Starting …", err=True)
     presets = presets_with(what)
     chosen = what or next(iter(presets))
     values, store = values_of(changes), store_path or default_store()

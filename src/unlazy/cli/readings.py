@@ -53,11 +53,11 @@ def readings(
     out: Path | None,
     running: Callable[..., Any],
 ) -> None:
-    """Compare choices of settings that a paper leaves open.
+    """Compare readings: choices of settings that a paper leaves open.
 
     ID is a claim with readings or a pattern such as 'shi2022/table[1-5]'. All readings run on
     development seeds. One is chosen by a fixed rule, for a test on held-out seeds with 'unlazy
-    reproduce ID --reading NAME'.
+    reproduce ID --reading NAME'. 'unlazy rules ID' marks the reading that is judged by default.
     """
     from unlazy.lab.registry import find_claims
     from unlazy.report.files import check_writable
@@ -81,7 +81,7 @@ def readings(
         command=shlex.join(words),
     )
     with running() as session:
-        heading(study.title, f"{scale} scale", f"store {session.store.path}")
+        heading(study.title, f"{scale} scale", store=session.store.path)
         outcome = session.run_one(study)
     print_view(view_of(outcome), console(), details=is_set(VERBOSE))
     write_json(outcome.to_json(), json_path)

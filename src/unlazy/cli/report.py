@@ -46,7 +46,8 @@ def report(
 ) -> None:
     """Write an HTML report of all stored results.
 
-    One file that works offline: verdicts, learning curves, neurons, comparisons, scaling studies.
+    The report is one file that needs no network. It contains verdicts, learning curves, neurons,
+    comparisons and scaling studies.
     """
     from unlazy.lab.store import Store
 

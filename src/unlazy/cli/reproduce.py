@@ -27,11 +27,13 @@ from unlazy.cli.defaults import VERBOSE, is_set
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @scale_option
-@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds [default: the claim's].")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), help="Number of seeds [default: set by the claim]."
+)
 @click.option(
     "--first-seed",
     type=click.IntRange(min=0),
-    help="First seed. Seeds below 10 were used for tuning, below 1000 in development [default: the "
+    help="First seed. We used seeds 0 to 9 for tuning and 10 to 999 in development [default: the "
     "claim's held-out seeds].",
 )
 @click.option(
@@ -42,18 +44,20 @@ from unlazy.cli.defaults import VERBOSE, is_set
 @click.option(
     "--shuffle-labels",
     is_flag=True,
-    help="Train all learners on shuffled labels instead, and count the claims that still hold.",
+    help="Train all learners on shuffled labels, and count the claims that still hold "
+    "(none should).",
 )
 @click.option(
     "--until-decided",
     is_flag=True,
-    help="Add seeds while undecided; all interim tests share one error level.",
+    help="Add seeds until the verdict is conclusive; the interim tests are corrected so that the "
+    "total error is 5 %.",
 )
 @count_option("--max-seeds", 40, "Maximum number of seeds of --until-decided.")
 @click.option(
     "--reading",
     metavar="NAME",
-    help="Test the claims under this reading (see 'unlazy readings') [default: the claim's].",
+    help="Test the claims under this reading (see 'unlazy readings') [default: set by the claim].",
 )
 @data_option
 @json_option
@@ -105,7 +109,7 @@ def reproduce(
     if studies:
         with running() as session:
             names = ", ".join(study.title for study in studies)
-            heading(names, f"{scale} scale", f"store {session.store.path}")
+            heading(names, f"{scale} scale", store=session.store.path)
             for outcome in judged(studies, session):
                 if isinstance(outcome, Incomplete):
                     say(f"Incomplete: {outcome}")

@@ -33,7 +33,7 @@ from unlazy.core.errors import BadInput
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="File that defines classes of the trial (repeatable).",
+    help="Python file with the task or learner of the trial (repeatable).",
 )
 @store_option
 @json_option
@@ -48,9 +48,9 @@ def rerun(
 ) -> None:
     """Rerun one trial and compare with the stored record.
 
-    KEY is the id of a record or a unique prefix of it. The store is not changed. Exit status 1 if a
-    number differs. A fold of a table cannot be rerun alone, because its rows are not stored; the
-    command of its audit is printed.
+    KEY is the beginning of a record's key. The store is not changed. The exit status is 1 if a
+    number differs. A fold of an audit cannot be rerun alone, because the rows of its table are not
+    stored; the command that repeats the audit is printed instead.
     """
     prepare_outputs(json_path)
     from unlazy.lab.engines.base import NullCallback

@@ -25,6 +25,7 @@ from unlazy.cli.common import (
     write_figure,
     write_json,
 )
+from unlazy.cli.defaults import VERBOSE, is_set
 from unlazy.core.errors import BadInput
 
 
@@ -41,8 +42,9 @@ from unlazy.core.errors import BadInput
 @click.option(
     "--target-error",
     type=float,
-    help="Target test error: fraction of wrong labels, or squared error [default: 0.05; if a "
-    "learner does not reach it, the smallest of 0.1, 0.2, 0.3, 0.4 that all reach].",
+    help="Target test error: fraction of wrong labels, or squared error [default: 0.05, or, if a "
+    "learner misses it at the first value of --vary, the smallest of 0.1, 0.2, 0.3, 0.4 that all "
+    "learners reach there].",
 )
 @count_option("--seeds", 3, "Number of seeds.")
 @first_seed_option
@@ -72,9 +74,11 @@ def scaling(
 ) -> None:
     """Measure sample complexity as a task parameter grows.
 
-    Fits the exponent of the number of examples needed to reach the target error. One-pass
-    learners train once up to --max-n; for the others, n is searched up to --max-n, with tuning at
-    each n. Stored trials are not run again.
+    Measures the number of examples n needed to reach the target error at each value of the
+    parameter, and fits n by a power of the parameter. One-pass learners (SGD on fresh examples)
+    train once on up to --max-n examples; n is the number after which the error stays at the target.
+    For other learners, n is searched up to --max-n, with tuning at each n. Stored trials are not
+    run again.
     """
     prepare_outputs(json_path, figure)
     if not names:
@@ -104,11 +108,11 @@ def scaling(
             study.title,
             f"examples needed for error {study.goal:g} at {study.field} = {values}",
             f"seeds {study.seeds[0]} to {study.seeds[-1]}",
-            f"store {session.store.path}",
+            store=session.store.path,
         )
         outcome = session.run_one(study)
         new = session.callback.trials
         say(f"{counted(new, 'trial')} run." if new else "All trials are stored.")
-    print_outcome(outcome, console())
+    print_outcome(outcome, console(), details=is_set(VERBOSE))
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

@@ -19,7 +19,7 @@ from unlazy.cli.defaults import VERBOSE, is_set
 def show(pattern: str | None, scale: str | None, details: bool, store_path: Path | None) -> None:
     """Show stored results without running anything.
 
-    Without a name, one line per result. NAME is a claim, the task of a comparison or scaling
+    Without a name, prints one line per result. NAME is a claim, the task of a comparison or scaling
     study, an audited file, or a pattern such as 'shi2022/*'.
     """
     from unlazy.lab.store import Store

@@ -30,13 +30,13 @@ SHOWN = 3
 
 @click.group()
 def store() -> None:
-    """Check, merge or compact result stores."""
+    """Check, compare, merge or clean up result stores."""
 
 
 @store.command()
 @store_option
 def check(store_path: Path | None) -> None:
-    """Read a whole store and report damage. Exit status 1 if there is any."""
+    """Read a whole store and report damage; the exit status is then 1."""
     from rich.markup import escape
 
     from unlazy.lab.maintenance import check as checked
@@ -60,7 +60,7 @@ def check(store_path: Path | None) -> None:
     say("No damage found.")
 
 
-@store.command()
+@store.command(short_help="Compare records made by different code.")
 @click.argument("key", default="", metavar="[KEY]")
 @click.option("--details", is_flag=True, help="Show all measures and all changed modules.")
 @store_option
@@ -68,7 +68,7 @@ def check(store_path: Path | None) -> None:
 def diff(key: str, details: bool, store_path: Path | None, json_path: Path | None) -> None:
     """Compare records of equal trials made by different code, libraries or data.
 
-    KEY is a key or id of a record, or a prefix; by default all trials are compared.
+    KEY is the beginning of a record's key; by default all trials are compared.
     """
     prepare_outputs(json_path)
     from rich.markup import escape
@@ -132,7 +132,7 @@ def _plain(pair: Compared) -> dict[str, Any]:
     }
 
 
-@store.command()
+@store.command(short_help="Copy other stores into one.")
 @click.argument(
     "sources", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="STORE..."
 )
@@ -175,7 +175,7 @@ def merge(sources: tuple[Path, ...], store_path: Path | None) -> None:
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
-    help="Keep records younger than this.",
+    help="Keep records younger than this number of days.",
 )
 @click.option(
     "--interrupted",

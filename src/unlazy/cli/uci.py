@@ -21,6 +21,7 @@ from unlazy.cli.common import (
     say,
     write_json,
 )
+from unlazy.cli.defaults import VERBOSE, is_set
 from unlazy.core.errors import BadInput
 
 
@@ -40,7 +41,8 @@ from unlazy.core.errors import BadInput
     "names",
     multiple=True,
     metavar="NAME",
-    help="Estimator (repeatable) [default: kernel committee, NTK, RFM].",
+    help="Estimator (repeatable; quote names with spaces) [default: 'kernel committee' (two NTKs "
+    "and a Laplace kernel), NTK, RFM].",
 )
 @click.option(
     "--table", "tables", multiple=True, metavar="NAME", help="Only this dataset (repeatable)."
@@ -61,9 +63,11 @@ def uci(
     figure: Path | None,
     running: Callable[..., Any],
 ) -> None:
-    """Rank estimators on UCI datasets among the 179 classifiers of Fernández-Delgado et al. (2014).
+    """Rank estimators on UCI datasets, versus published classifiers.
 
-    Uses the published folds. Interrupt it at any time; the same command resumes it.
+    Runs the estimators on the published folds of the datasets of Fernández-Delgado et al. (2014),
+    and ranks them among the 179 classifiers of that paper. Interrupt it at any time; the same
+    command resumes it.
     """
     prepare_outputs(json_path, figure)
     data = data or (Path(os.environ["UNLAZY_UCI"]) if "UNLAZY_UCI" in os.environ else None)
@@ -86,9 +90,9 @@ def uci(
     command = _command(methods, tables, min_rows, max_rows)
     study = Ranking(chosen, methods, classifiers, known, command)
     with running() as session:
-        heading(study.title, f"store {session.store.path}")
+        heading(study.title, store=session.store.path)
         outcome = session.run_one(study)
-    print_outcome(outcome, console())
+    print_outcome(outcome, console(), details=is_set(VERBOSE))
     write_json(outcome.to_json(), json_path)
     if figure is not None:
         save_ranking(outcome.standings, figure)

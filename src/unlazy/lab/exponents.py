@@ -31,6 +31,10 @@ _KEYS = {
 }
 
 
+#: Number of seeds below which a bootstrap interval is marked as too narrow.
+FEW_SEEDS = 5
+
+
 @dataclasses.dataclass(frozen=True)
 class SampleComplexity:
     """Number of examples that a learner needs at one value of the varied parameter, `place`.
@@ -187,8 +191,10 @@ class ScalingOutcome(Shown):
         for row in self.rows:
             if row.power_law is not None:
                 low, high = row.power_law.interval
+                few = f", too narrow for {len(self.seeds)} seeds"
+                few *= len(self.seeds) < FEW_SEEDS
                 interval = (
-                    f" (95 % CI {low:.2f} to {high:.2f})"
+                    f" (95 % CI {low:.2f} to {high:.2f}{few})"
                     if math.isfinite(low)
                     else " (1 seed, no interval)"
                 )
@@ -216,7 +222,7 @@ class ScalingOutcome(Shown):
     @property
     def _order(self) -> list[str]:
         sentences = [
-            f"{a} needs fewer examples than {b} above {self.field} ≈ {place:.3g}."
+            f"{a} needs fewer examples than {b} above {self.field} ≈ {place:.2g} (interpolated)."
             for (a, b), place in self.crossings.items()
         ]
         crossed = {frozenset(pair) for pair in self.crossings}

@@ -155,8 +155,8 @@ class FrameBuffer:
         """Return the measurements of a frame as text, also read by screen readers."""
         unit = " %" if metric_of(self.scenario.family.outputs) is ACCURACY else ""
         digits = 1 if unit else 2
-        errors = [f"{name} {_mean(e, digits)}{unit}" for name, e in frame["errors"].items()]
-        text = f"Step {frame['step']}: test error of {', '.join(errors)}."
+        errors = [f"{_mean(e, digits)}{unit} ({name})" for name, e in frame["errors"].items()]
+        text = f"Step {frame['step']}: test error {', '.join(errors)}."
         if frame.get("ground_truth") and frame["hidden"] in (1, 2):
             places = np.array([value for one in frame["places"] for value in one], float).reshape(
                 -1, 2

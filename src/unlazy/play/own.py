@@ -13,7 +13,7 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.mean_field import MeanFieldSGD
 from unlazy.learners.parts import Stage
 from unlazy.learners.unit_norm import UnitNorm
-from unlazy.play.presets import PACE, paced, seeds_of
+from unlazy.play.pacing import PACE, paced, seeds_of
 from unlazy.play.scenario import GrowingGap, Preset, Scenario, Slider, Values
 from unlazy.tasks.base import Family
 from unlazy.tasks.tables.files import names_column
@@ -75,7 +75,14 @@ def task_preset(name: str) -> Preset:
             *parameters,
             _examples(family),
             Slider("width", "width (neurons)", 200, 10, 1000, 10),
-            Slider("steps", "gradient steps (sgd: n / batch size)", 1000, 50, 4000, 50),
+            Slider(
+                "steps",
+                "gradient steps (no effect on sgd, which makes n / batch size steps)",
+                1000,
+                50,
+                4000,
+                50,
+            ),
             PACE,
         ),
         build,
@@ -113,7 +120,7 @@ def sliders_of(family: Family) -> list[Slider]:
         value = getattr(family, field.name)
         common: dict[str, Any] = {
             "name": f"task.{field.name}",
-            "label": field.name,
+            "label": "n, of the task" if field.name == "n" else field.name,
             "default": value,
         }
         if isinstance(value, bool):

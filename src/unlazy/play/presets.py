@@ -6,52 +6,18 @@ import dataclasses
 
 from unlazy.learners.catalog import LEARNERS
 from unlazy.learners.circuits.tree import end_to_end, layerwise_network
-from unlazy.learners.gradient import Descent, GradientDescent
+from unlazy.learners.gradient import GradientDescent
 from unlazy.learners.mean_field import mean_field_sgd
 from unlazy.learners.one_step import first_step_network
-from unlazy.learners.parts import Stage
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.papers.shi2022.learner import TwoStep
+from unlazy.play.pacing import PACE, paced, seeds_of
 from unlazy.play.scenario import GrowingGap, InvalidValue, Preset, Scenario, Slider, Values
 from unlazy.tasks.circuits.families import GenerativeCircuits
 from unlazy.tasks.dictionary.balance import BalancedParity
 from unlazy.tasks.equal_bits import EqualBits
 from unlazy.tasks.hierarchy import PairHierarchy
 from unlazy.tasks.multi_index import XOR, MultiIndex
-
-PACE = Slider(
-    "pace",
-    "learning-rate multiplier",
-    1.0,
-    0.1,
-    4.0,
-    0.05,
-    live=True,
-    why="multiplies all learning rates, except in steps whose rate the theorem fixes",
-)
-
-
-def seeds_of(values: Values) -> tuple[int, ...]:
-    """Return the seeds of a run."""
-    return tuple(range(values["seed"], values["seed"] + values["seeds"]))
-
-
-def paced(learner: GradientDescent, factor: float) -> GradientDescent:
-    """Return the learner with its learning rates multiplied by a factor.
-
-    Steps with full decay keep theirs, which the theorem prescribes.
-    """
-    return dataclasses.replace(
-        learner, stages=tuple(_paced(stage, factor) for stage in learner.stages)
-    )
-
-
-def _paced(stage: Stage, factor: float) -> Stage:
-    if not isinstance(stage, Descent) or stage.full_decay:
-        return stage
-    return dataclasses.replace(
-        stage, rates={group: rate * factor for group, rate in stage.rates.items()}
-    )
 
 
 def _odd(values: Values, name: str) -> int:
@@ -98,9 +64,11 @@ def _emergence(values: Values) -> Scenario:
 EMERGENCE = Preset(
     "shi2022",
     "Features emerge in two gradient steps",
-    "Inputs are sums of hidden patterns; the label is the parity of k of them. Steps 1 and 2 use "
-    "the penalty λ‖w‖² with λ = 1/(2η), so that each replaces the weights by −η times the "
-    "gradient of the loss.",
+    "Each input is a sum of some of D hidden patterns. The label is the parity of the number of "
+    "relevant patterns in it, of which there are k. In steps 1 and 2 the weight decay is full: "
+    "with "
+    "the step size η it is λ = 1/(2η), so a step replaces the weights by −η times the gradient of "
+    "the loss.",
     (
         Slider("d", "d, input dimension", 60, 12, 200),
         Slider("D", "D, number of patterns", 30, 6, 100),
@@ -130,7 +98,8 @@ EMERGENCE = Preset(
         ),
         (
             0.004,
-            "Step 1: full weight decay removes the initial weights and leaves the gradient. "
+            "Step 1: full weight decay, λ = 1/(2η), removes the initial weights and leaves the "
+            "gradient. "
             "Neurons jump to the hidden direction or its opposite.",
         ),
         (
@@ -138,7 +107,11 @@ EMERGENCE = Preset(
             "The first layer has learned its features. The remaining steps train a classifier on "
             "top of them.",
         ),
-        (0.5, "Dashed: fixed features; all of these but linear train for as many steps."),
+        (
+            0.5,
+            "Dashed lines: learners with fixed features. They train for the same number of steps, "
+            "except `linear`, which is solved directly.",
+        ),
     ),
     "plane",
     ("shi2022/table1", "shi2022/step2"),
@@ -176,40 +149,44 @@ def _xor(values: Values) -> Scenario:
 XOR_PRESET = Preset(
     "glasgow2023",
     "XOR is learned in two phases",
-    "The label is the XOR of two unknown coordinates out of d. One-pass SGD, fresh examples per "
-    "step: neurons first align with the two hidden directions, then grow until the margin is "
-    "large on all four clusters.",
+    "The label is the XOR of two unknown coordinates out of d. Training is one-pass SGD, with "
+    "fresh "
+    "examples at each step. Neurons first turn to the hidden directions, which are the two "
+    "diagonals of these coordinates, and then grow. At d = 40 the NTK needs fewer examples than "
+    "SGD; at large d it needs more.",
     (
         Slider("d", "d, input dimension", 40, 4, 128),
         Slider("width", "width (neurons)", 96, 8, 256, 8),
-        Slider("ratio", "batch size / d", 2.0, 0.25, 6.0, 0.25),
+        Slider("ratio", "batch size per dimension (batch size / d)", 2.0, 0.25, 6.0, 0.25),
         Slider("radius", "initial norm of each weight vector", 0.1, 0.05, 1.0, 0.05),
         Slider("steps", "gradient steps", 200, 20, 800, 20),
         Slider("distribution", "input distribution", "cube", choices=("cube", "gaussian")),
-        Slider("rotated", "random rotation of the inputs", False),
+        Slider("rotated", "rotate the inputs randomly", False),
         PACE,
     ),
     _xor,
     (
         (
             0.0,
-            "Four clusters: along one hidden direction the label is +1, along the other −1. "
-            "Neurons are initialized small, in random directions.",
+            "The inputs form four clusters, one at each star: the label is +1 at both ends of one "
+            "hidden direction and −1 at both ends of the other. Neurons are initialized small, in "
+            "random directions.",
         ),
         (
             0.02,
-            "Phase 1 (signal finding): neurons align with the nearest hidden direction. They stay "
-            "small: the output has the correct sign long before it has a margin.",
+            "Phase 1: neurons align with the nearest hidden direction. They stay small, so the "
+            "sign "
+            "of the output is correct long before its absolute value is large.",
         ),
         (
             0.25,
-            "Phase 2 (signal-heavy): aligned neurons and their second-layer weights grow until "
-            "the margin is large.",
+            "Phase 2: aligned neurons and their second-layer weights grow, until the output is "
+            "large, with the correct sign, on all four clusters.",
         ),
         (
             0.6,
             "Kernels also learn XOR, from about d² examples. For small d that is fewer than SGD "
-            "needs, for large d more: see “Error versus a task parameter” below.",
+            "needs, for large d more: see “How does the error depend on a task parameter?” below.",
         ),
     ),
     "plane",
@@ -233,10 +210,10 @@ def _parity(values: Values) -> Scenario:
 PARITY_PRESET = Preset(
     "daniely2020",
     "A parity that gradient descent learns only from structured inputs",
-    "In half of the inputs the k bits of the parity are all equal; in the other half all bits are "
-    "uniform. The first half reveals which bits matter, the second determines the function. With "
-    "fraction 0 the parity is uncorrelated with the inputs, and neither the network nor the "
-    "kernels learn it.",
+    "In a fraction of the inputs (half by default) the k bits of the parity are all equal; in the "
+    "others all bits are uniform. The former reveal which bits matter, the latter determine the "
+    "function. If the fraction is 0, the label is uncorrelated with every bit, and neither the "
+    "network nor the kernels learn it.",
     (
         Slider("d", "d, input bits", 24, 6, 60),
         Slider("k", "k, bits in the parity (odd)", 5, 3, 9, 2),
@@ -260,18 +237,17 @@ PARITY_PRESET = Preset(
         (0.0, "Random initialization: small weights on all bits."),
         (
             0.002,
-            "Step 1: each neuron receives a multiple of the mean of y·x, which is large on the "
-            "bits of the parity and noise on the others.",
+            "Step 1: the weights of each neuron move by a multiple of the mean of label × input, "
+            "which is large on the bits of the parity and noise on the others.",
         ),
         (
             0.05,
             "All neurons are aligned with one direction and differ in their bias: together they "
-            "can represent any function of the sum of the relevant bits.",
+            "can represent any function of the number of relevant bits that are 1.",
         ),
         (
             0.6,
-            "Fixed features (dashed) do not depend on the data, so they cannot concentrate on the "
-            "relevant bits.",
+            "Fixed features (dashed) treat all bits alike, whether relevant or not.",
         ),
     ),
     "tiles",
@@ -303,11 +279,12 @@ def _circuit(values: Values) -> Scenario:
 CIRCUIT = Preset(
     "malach2019",
     "A Boolean circuit is learned gate by gate",
-    "The label is a hidden tree of gates on pairs of bits. A tree of small networks is trained one "
+    "The label is the output of a hidden tree of gates, each with two inputs. A tree of small "
+    "networks is trained one "
     "layer at a time, from the inputs up. If the gates are correlated with the label, each network "
     "learns its gate.",
     (
-        Slider("inputs", "input bits (n in the paper)", "8", choices=("4", "8", "16")),
+        Slider("inputs", "input bits", "8", choices=("4", "8", "16")),
         Slider(
             "gates",
             "gate types",
@@ -333,7 +310,7 @@ CIRCUIT = Preset(
         (
             0.7,
             "The output gate trains last. XOR/XNOR gates are uncorrelated with the label and "
-            "cannot be learned layer by layer: try them.",
+            "cannot be learned layer by layer: choose them under “gate types”.",
         ),
     ),
     "tree",
@@ -367,9 +344,9 @@ def _hierarchy(values: Values) -> Scenario:
 HIERARCHY = Preset(
     "allenzhu2019",
     "A residual network learns F, then G(F)",
-    "The target is β·F + α·G(F), with fixed β. F consists of products of coordinate pairs; each "
-    "output of G is a product of entries of F, as many as the order of G. A residual network "
-    "learns F first and then G(F).",
+    "The target is β·F(x) + α·G(F(x)), with fixed β. The entries of F(x) are products of two "
+    "coordinates. Each output of G is a product of several entries of F(x); their number is the "
+    "order of G. A residual network learns F first and then G(F).",
     (
         Slider("d", "d, input dimension (even)", 20, 4, 30, 2),
         Slider("alpha", "α, coefficient of G(F)", 0.3, 0.0, 1.0, 0.05, live=True),
@@ -381,10 +358,18 @@ HIERARCHY = Preset(
     ),
     _hierarchy,
     (
-        (0.0, "Bars: regression coefficients of the output on F and on G(F); 1 is fully learned."),
+        (
+            0.0,
+            "Bars: how much of F and of G(F) each network has learned (regression coefficients of "
+            "its output; 1 is all).",
+        ),
         (0.05, "F, the products of pairs, is learned first: it is simple and large."),
         (0.3, "G(F) follows in the residual network, whose second block receives the learned F."),
-        (0.6, "The learning rate was divided by 10 at half of the steps, which reduces the noise."),
+        (
+            0.6,
+            "At half of the steps the learning rate was divided by 10, which reduces the noise of "
+            "SGD.",
+        ),
     ),
     "signals",
     ("allenzhu2019/forward-learning", "allenzhu2019/figure2a"),

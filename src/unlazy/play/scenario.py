@@ -51,13 +51,19 @@ class Slider:
             return "switch"
         return "integer" if isinstance(self.default, int) else "number"
 
+    @property
+    def _called(self) -> str:
+        """The name in messages: a symbol at the start of the label, or the name."""
+        symbol = self.label.partition(",")[0]
+        return symbol if symbol and symbol == self.name.removeprefix("task.") else f"“{self.label}”"
+
     def read(self, given: Any) -> Any:
         """Return a text or a number as a value; raise `InvalidValue` if it is not allowed."""
         if self.kind == "choice":
             if given not in self.choices:
                 raise InvalidValue(
                     self.name,
-                    f"`{self.name}` must be one of {', '.join(self.choices)}, got {given!r}.",
+                    f"{self._called} must be one of {', '.join(self.choices)}, got {given!r}.",
                 )
             return given
         if self.kind == "switch":
@@ -71,7 +77,7 @@ class Slider:
             }
             if given not in known:
                 raise InvalidValue(
-                    self.name, f"`{self.name}` must be true or false, got {given!r}."
+                    self.name, f"{self._called} must be true or false, got {given!r}."
                 )
             return known[given]
         try:
@@ -79,15 +85,15 @@ class Slider:
         except (TypeError, ValueError):
             raise InvalidValue(
                 self.name,
-                f"`{self.name}` must be a number, such as {self.default}, got {given!r}.",
+                f"{self._called} must be a number, such as {self.default}, got {given!r}.",
             ) from None
         if not self.low <= number <= self.high:
             raise InvalidValue(
                 self.name,
-                f"`{self.name}` must be between {self.low:g} and {self.high:g}, got {given}.",
+                f"{self._called} must be between {self.low:g} and {self.high:g}, got {given}.",
             )
         if self.kind == "integer" and number != int(number):
-            raise InvalidValue(self.name, f"`{self.name}` must be an integer, got {given!r}.")
+            raise InvalidValue(self.name, f"{self._called} must be an integer, got {given!r}.")
         return int(number) if self.kind == "integer" else number
 
     def to_json(self) -> dict[str, Any]:
@@ -101,7 +107,7 @@ SEEDS = Slider(
     3,
     1,
     MAX_SEEDS,
-    why="each draws its own ground truth, examples and initialization",
+    why="each seed draws its own ground truth, examples and initialization",
 )
 FIRST_SEED = Slider(
     "seed",
@@ -109,7 +115,7 @@ FIRST_SEED = Slider(
     10,
     0,
     100_000,
-    why="the same seed gives the same run in every command",
+    why="the same seed gives the same data and initialization in all commands",
 )
 
 
@@ -240,6 +246,8 @@ class Preset:
                 str(scenario.seeds[0]),
             ]
             title = f"comparison of tuned learners on {self.benchmark}, n = {scenario.baseline_n:,}"
+            if scenario.baseline_n != scenario.n:
+                title += " (that of the baselines)"
             found[title] = shlex.join([*words, *sizes])
         if self.claims:
             found["related claims of the paper"] = shlex.join(["unlazy", "reproduce", *self.claims])

@@ -17,6 +17,8 @@ from unlazy.studies.audit import AuditOutcome, MethodLosses
 from unlazy.tables.decision import MARGIN
 from unlazy.tables.explain import Explanation
 
+#: Row of the methods that were selected for a group.
+SELECTED = "selected per fold"
 #: Explanation of the groups of methods.
 _WORDS = (
     "Fixed features are chosen before the data are seen: the columns themselves, kernels (RBF, "
@@ -31,22 +33,24 @@ def view(outcome: AuditOutcome) -> View:
     decided, gap = outcome.decision, outcome.decision.gap
     result, gain = _result(outcome), _gain(outcome)
     late = any(part.endswith("(time limit)") for part in outcome.left_out)
-    resume = "Run the same command again to continue, or allow more time with --time. " * late
-    next_step = ("Next", resume + decided.changes)
+    resume = "Run the same command again to continue, or allow more time with --time."
+    learned = decided.decision == "learn features"
+    steps = [("Next", resume)] if late else []
+    steps.append(("Caution" if learned else "" if late else "Next", decided.changes))
     data = [("Data", " ".join(outcome.decisions))] if outcome.decisions else []
     skipped = [("Skipped", _skipped(outcome.left_out))] if outcome.left_out else []
     with_code = decided.code and decided.decision != "nothing to learn"
     return View(
         title=outcome.table,
         takeaway=result,
-        context=f"{outcome.rows:,} rows × {outcome.columns} columns · {outcome.kind} · "
+        context=f"{outcome.rows:,} rows, {outcome.columns} input columns · {outcome.kind} · "
         f"{count(outcome.folds, 'fold')} · {duration(outcome.seconds)} used",
-        lines=(("Gain", gain), *data, *skipped, next_step),
+        lines=(("Gain", gain), *data, *skipped, *steps),
         tables=(methods(outcome),),
         plots=(_methods_plot(outcome),),
         parts=(
             *(_part(finding) for finding in outcome.findings),
-            *([View(f"Code of {_model(outcome)}", code=decided.code)] if with_code else []),
+            *([View(f"Code: fit {_model(outcome)}", code=decided.code)] if with_code else []),
         ),
         details=(View("How to read this", lines=(("Features", _WORDS), ("Protocol", _PROTOCOL))),),
         kind="Audits",
@@ -73,7 +77,7 @@ def _skipped(left_out: Sequence[str]) -> str:
     for text in left_out:
         part, _, reason = text.removesuffix(")").rpartition(" (")
         name = part or text
-        title = _PARTS[name][0].lower() if name in _PARTS else name
+        title = _PARTS[name][0] if name in _PARTS else name
         reasons.setdefault(reason if part else "", []).append(title)
     return "; ".join(
         ", ".join(parts) + (f" ({reason})" if reason else "") for reason, parts in reasons.items()
@@ -89,14 +93,21 @@ def _result(outcome: AuditOutcome) -> str:
     fixed, learned = outcome.selected["fixed"], outcome.selected["learned"]
     loss = _loss_name(outcome).removesuffix(" (%)")
     margin = f"a gain ≥ {MARGIN:g} point"
-    return {
-        "learn features": f"Feature learning helps: {learned:.1f} % {loss} versus {fixed:.1f} % "
-        "with fixed features.",
-        "a kernel is enough": f"A fixed kernel suffices: {margin} is ruled out.",
-        "not decided": f"Inconclusive: {margin} is neither shown nor excluded.",
-        "nothing to learn": "No signal: neither fixed nor learned features beat the constant "
-        f"({_constant(outcome):.1f} % {loss}).",
-    }[outcome.decision.decision]
+    missing = [text for text in outcome.left_out if " folds (" in text]
+    of = missing[0].partition(" of ")[2].partition(" ")[0] if missing else ""
+    preliminary = f"Preliminary ({outcome.folds} of {of} folds): " if of else ""
+    return (
+        preliminary
+        + {
+            "learn features": f"Feature learning helps: {learned:.1f} % {loss} versus {fixed:.1f} "
+            "% "
+            "with fixed features.",
+            "a kernel is enough": f"A fixed kernel suffices: {margin} is ruled out.",
+            "not decided": f"Inconclusive: {margin} is neither shown nor excluded.",
+            "nothing to learn": "No signal: neither fixed nor learned features beat the constant "
+            f"({_constant(outcome):.1f} % {loss}).",
+        }[outcome.decision.decision]
+    )
 
 
 def _gain(outcome: AuditOutcome) -> str:
@@ -107,12 +118,16 @@ def _gain(outcome: AuditOutcome) -> str:
         f"Learned features {outcome.selected['learned']:.1f} %, fixed features "
         f"{outcome.selected['fixed']:.1f} % {loss}: gain {signed(gap.mean)} points, 95 % CI "
         f"{signed(gap.low)} to {signed(gap.high)}. In each fold, the method of a group is selected "
-        f"on the training rows: most often {decided.learned} and {decided.fixed}. The lowest loss "
-        "of the table, chosen afterwards, is biased."
+        f"on the training rows: most often {decided.learned} and {decided.fixed}. The smallest "
+        f"number "
+        "of the table is too optimistic, since it is chosen after the test rows were seen."
     )
     if decided.plain is not None:
         better = ", better than both: prefer them to predict" * decided.trees_better
-        text += f" Trees (most often {decided.plain}): {outcome.selected['tree']:.1f} %{better}."
+        trees = outcome.selected["tree"]
+        text += (
+            f" Tree ensembles, for comparison: {trees:.1f} % (most often {decided.plain}){better}."
+        )
     return text
 
 
@@ -120,14 +135,14 @@ def _model(outcome: AuditOutcome) -> str:
     """Return which method the code fits."""
     decided = outcome.decision
     if decided.trees_better:
-        return f"the tree ensemble selected most often ({decided.plain})"
+        return f"{decided.plain} (the tree ensemble selected most often)"
     if decided.decision == "learn features":
-        return f"the method with learned features selected most often ({decided.learned})"
-    return f"the method with fixed features selected most often ({decided.fixed})"
+        return f"{decided.learned} (the learned-feature method selected most often)"
+    return f"{decided.fixed} (the fixed-feature method selected most often)"
 
 
 def _loss_name(outcome: AuditOutcome) -> str:
-    return "error (%)" if outcome.kind == "classification" else "variance left (%)"
+    return "error (%)" if outcome.kind == "classification" else "unexplained variance (%)"
 
 
 def _ordered(outcome: AuditOutcome) -> list[MethodLosses]:
@@ -144,13 +159,18 @@ def methods(outcome: AuditOutcome) -> ViewTable:
         numbers = (f"{each.mean:.2f}", deviation, f"{each.seconds:.0f}")
         rows.append((each.mean, (each.name, str(each.group), *numbers)))
     rows.append((constant, ("constant", "–", f"{constant:.2f}", "–", "–")))
+    for group, loss in outcome.selected.items():
+        if group != "tree":
+            rows.append((loss, (SELECTED, str(group), f"{loss:.2f}", "–", "–")))
     ordered = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
     features = [row[1] for row in ordered]
-    brief = [i for i, each in enumerate(features) if each not in features[:i]]
+    best = [i for i, each in enumerate(features) if each not in features[:i]]
+    chosen = [i for i, row in enumerate(ordered) if row[0] == SELECTED]
+    brief = list(dict.fromkeys([*chosen, *best]))
     return ViewTable(
         ("method", "features", _loss_name(outcome), "SD over folds", "seconds"),
         tuple(ordered),
-        "Losses on held-out rows, of each method in all folds",
+        f"Held-out rows, mean over {count(outcome.folds, 'fold')}",
         align="llrrr",
         brief=tuple(brief),
     )
@@ -173,18 +193,19 @@ def _methods_plot(outcome: AuditOutcome) -> ViewPlot:
                 )
             )
     return ViewPlot(
-        "Held-out loss of every method",
+        "Figure of the table",
         "method",
         _loss_name(outcome),
         tuple(series),
         categories=tuple(method.name for method in ordered),
-        caption="Lower is better. Lines: ± 1 standard deviation over folds.",
+        caption="Lower is better."
+        + " Lines: ± 1 standard deviation over folds." * (outcome.folds > 1),
         name="methods",
     )
 
 
 def _part(finding: Explanation) -> View:
-    title, plots = _PARTS[finding.name]
+    _, title, plots = _PARTS[finding.name]
     drawn = tuple(plots(finding.data)) if plots else ()
     return View(title, lines=(("", finding.says),), plots=drawn, name=finding.name)
 
@@ -210,15 +231,19 @@ def _scales(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
         _line("tangent kernel before training", ends, [data["tangent before"]] * 2, "theory"),
         _line("tangent kernel after training", ends, [data["tangent after"]] * 2, "theory"),
     )
-    title, x = "From feature learning to lazy training", "output scale α (large: lazy training)"
-    caption = "The same network and rows; the scale sets how far weights move. Dashed: ridge."
+    title, x = "Output scales", "output scale α of the network (large α: lazy training)"
+    caption = (
+        "At a large scale, the weights stay near their initialization. Dashed: ridge regression "
+        "on the "
+        "tangent kernel of the network."
+    )
     yield ViewPlot(title, x, data["unit"], lines, log_x=True, caption=caption)
 
 
 def _alignment(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     lines = tuple(_line(name, data["ranks"], found) for name, found in data["shares"].items())
-    title, x = "Target captured by leading eigenvectors", "number of leading eigenvectors"
-    caption = "A kernel needs few examples if few eigenvectors capture the target."
+    title, x = "Leading eigenvectors", "number of leading eigenvectors"
+    caption = "A kernel needs few examples if few leading eigenvectors capture the target."
     yield ViewPlot(title, x, "fraction of the target", lines, log_x=True, caption=caption)
 
 
@@ -236,14 +261,30 @@ def _gradients(data: Mapping[str, Any]) -> Iterator[ViewPlot]:
     yield ViewPlot("Columns", "column", y, (bars,), categories=names, caption=caption)
 
 
-#: Title and plots of each explanation.
-_PARTS: dict[str, tuple[str, Callable[[Mapping[str, Any]], Iterator[ViewPlot]] | None]] = {
-    "learning curves": ("Fewer training rows", _curves),
-    "gradients": ("Relevant directions and columns", _gradients),
-    "from lazy to rich": ("Feature learning versus lazy training", _scales),
-    "kernel alignment": ("Alignment of kernels with the target", _alignment),
-    "rotation": ("Rotated columns", None),
-    "permuted labels": ("Shuffled labels", None),
+#: Name, title and plots of each explanation.
+_PARTS: dict[str, tuple[str, str, Callable[[Mapping[str, Any]], Iterator[ViewPlot]] | None]] = {
+    "learning curves": (
+        "fewer training rows",
+        "Does the gain grow with the number of rows?",
+        _curves,
+    ),
+    "gradients": (
+        "relevant directions and columns",
+        "Which directions and columns matter?",
+        _gradients,
+    ),
+    "from lazy to rich": (
+        "feature learning versus lazy training",
+        "Does a network gain when its weights move?",
+        _scales,
+    ),
+    "kernel alignment": (
+        "alignment of kernels with the target",
+        "Are the kernels aligned with the target?",
+        _alignment,
+    ),
+    "rotation": ("rotated columns", "Do the individual columns matter?", None),
+    "permuted labels": ("shuffled labels", "How large is a gain due to chance?", None),
 }
 
 

@@ -12,6 +12,17 @@ from unlazy.report.labels import CI, count, number, spread, task_name
 from unlazy.report.training import series_of
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
+#: Hyperparameters in words.
+SETTINGS = {
+    "rate w": "step size (weights)",
+    "rate b": "step size (biases)",
+    "rate a": "step size (output)",
+    "decay": "weight decay",
+    "w_variance": "weight variance",
+    "b_variance": "bias variance",
+    "penalty": "ridge",
+}
+
 
 def view(outcome: BenchmarkResult) -> View:
     """Return the view of a comparison: conclusions, table, and learning curves."""
@@ -28,9 +39,10 @@ def view(outcome: BenchmarkResult) -> View:
         heading=f"Comparison: {task_name(outcome.task)}",
         takeaway=outcome.conclusion(last),
         context=f"{count(len(outcome.learners), 'learner')}, {count(len(outcome.seeds), 'seed')}, "
-        f"≤ {outcome.budget} configurations per learner, selected on "
-        f"{100 * outcome.validation_fraction:.0f} % held-out examples; "
-        f"{outcome.test:,} test examples; differences: Bonferroni-corrected 95 % CI",
+        f"{outcome.test:,} test examples · tuning: at most {outcome.budget} configurations per "
+        f"learner, compared on {100 * outcome.validation_fraction:.0f} % of the training examples "
+        f"· "
+        "differences: ± half of the 95 % CI, Bonferroni-corrected",
         lines=others,
         tables=(standings(outcome),),
         plots=(curves(outcome),),
@@ -75,11 +87,11 @@ def standings(outcome: BenchmarkResult) -> ViewTable:
     over = f"mean over {len(outcome.seeds)} seeds {CI}" if many else "1 seed"
     features = ["features"] if told else []
     return ViewTable(
-        ("learner", *features, *sizes, "tried", "tuning (s)", "fit (s)", "chosen"),
+        ("learner", *features, *sizes, "tried", "tuning (s/seed)", "fit (s/seed)", "chosen"),
         tuple(rows),
         f"{outcome.metric.label.capitalize()}, {over}. Last columns at n = {last:,}: "
-        "configurations tried, seconds per seed, and the chosen configuration with its range over "
-        "seeds",
+        "number of configurations tried, seconds, and the chosen configuration (a…b: range over "
+        "seeds)",
         align="l" * (1 + told) + "r" * len(sizes) + "rrrl",
     )
 
@@ -95,7 +107,8 @@ def chosen(results: Sequence[Result]) -> str:
         values = {result.chosen[name] for result in results if name in result.chosen}
         if all(isinstance(value, (int, float)) for value in values):
             low, high = (float(end(values)) for end in (min, max))
-            parts.append(f"{name} {number(low)}" + (f"…{number(high)}" if high != low else ""))
+            label, ends = SETTINGS.get(name, name.replace("_", " ")), (f"{low:.3g}", f"{high:.3g}")
+            parts.append(f"{label} {'…'.join(dict.fromkeys(ends))}")
     return ", ".join(parts)
 
 

@@ -211,14 +211,19 @@ def step_ticks(steps: Iterable[float], digit: float) -> list[float]:
 
 def decade_ticks(plot: ViewPlot) -> list[float]:
     """Return 1, 2 and 5 times the powers of ten that series reach, if these are few: Plotly would
-    write the digits alone.
+    write the digits alone. If the series lie between two of them, return evenly spaced values.
     """
     series = plot.everything
     values = [v for s in series for v in finite((*s.y, *s.low, *s.high)) if v > 0]
     if not values or max(values) / min(values) >= 300:
         return []
     powers = range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
-    return [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    if sum(min(values) <= tick <= max(values) for tick in ticks) > 1 or max(values) == min(values):
+        return ticks
+    spacing = 10.0 ** math.floor(math.log10((max(values) - min(values)) / 2))
+    first, last = math.floor(min(values) / spacing), math.ceil(max(values) / spacing)
+    return [round(i * spacing, 12) for i in range(first, last + 1, max(1, (last - first) // 5))]
 
 
 def _controls(steps: Sequence[str]) -> dict[str, Any]:

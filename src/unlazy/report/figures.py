@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation, Transform
 
 from unlazy.core.errors import unknown
@@ -230,7 +230,9 @@ def _axes(axes: Axes, plot: ViewPlot, first: bool, lowest: bool) -> None:
         axes.yaxis.set_minor_formatter(NullFormatter())
         bottom, top = axes.get_ylim()
         if top / bottom < 300:
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ticks = LogLocator(subs=(1, 2, 5)).tick_values(bottom, top)
+            few = sum(bottom <= tick <= top for tick in ticks) < 2
+            axes.yaxis.set_major_locator(MaxNLocator(4) if few else LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     if plot.limits:
         axes.set_ylim(plot.limits)

@@ -50,10 +50,16 @@ _MARKUP = re.compile(
 )
 _LETTER = "A-Za-zℓ\u0370-\u03ff"
 _GROUP = r"\{(?:[^{}]|\{[^{}]*\})*\}"
-#: A subscript in braces, or a short one of a symbol or bracket; words such as w_scale are names.
+#: What may have an unbraced subscript; words such as w_scale are names.
+_BASE = (
+    r"(?:(?<=(?<![A-Za-z_])[A-Za-zÀ-ž])|(?<=[\u0300-\u03ff\u2100-\u214f\U0001d400-\U0001d7ff)\]}|‖∇∑∏⋀⋁ᶜ′’'])"
+    r"|(?<=\bmax)|(?<=\bmin)|(?<=\bmed)|(?<=\bacc)|(?<=\bmean)|(?<=\bmedian))"
+)
+#: A subscript in braces, or a short one: up to four letters and digits, or one Greek letter. Of two
+#: factors such as a_iT_b, the first one has one letter.
 _SUB = re.compile(
-    rf"(?<=\S)_({_GROUP})|(?:(?<=(?<![A-Za-z_])[A-Za-z])|(?<=[\u0300-\u03ff)\]}}|‖])"
-    rf"|(?<=\bmax)|(?<=\bmin)|(?<=\bmed)|(?<=\bacc))_([{_LETTER}0-9]{{1,4}}|[∞⟂])(?![A-Za-z0-9_])"
+    rf"(?<=\S)_({_GROUP})|{_BASE}_((?:[A-Za-z0-9]{{1,4}}|balanced|imbalanced|trivial|reduced|[À-ÿℓℒ∞⟂\U0001d400-\U0001d7ff]|[\u0370-\u03ff])(?![A-Za-z0-9_])"
+    rf"[\u0300-\u036f]*|[\u0370-\u03ff][\u0300-\u036f]*(?!_)|[A-Za-zℓ](?=[{_LETTER}]_[{_LETTER}0-9]))"
 )
 #: A superscript: in brackets, a number, a short name, or an order of growth such as Ω(log n).
 _SUP = re.compile(
@@ -84,9 +90,14 @@ def html_scripts(html: str) -> str:
 
 
 def _lowered(text: str) -> str:
-    return _SUB.sub(
-        lambda found: f"<sub>{_lowered((found[1] or '')[1:-1]) or found[2]}</sub>", text
-    )
+    def lower(text: str) -> str:
+        return _SUB.sub(
+            lambda found: f"<sub>{_lowered((found[1] or '')[1:-1]) or found[2]}</sub>", text
+        )
+
+    while (lowered := lower(text)) != text:  # the second of two factors follows a tag
+        text = lowered
+    return text
 
 
 def _raised(text: str) -> str:

@@ -46,9 +46,16 @@ code { background: none; padding: 0; }
 section + section, footer, .scroll + section { border-top: 2px solid var(--rule); margin-top: 3rem;
   padding-top: 1.5rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: 0.95rem; text-align: left; }
-.scroll { overflow-x: auto; margin: 1rem 0; }
+.scroll { overflow-x: auto; margin: 1rem 0; background:
+  linear-gradient(to right, var(--paper) 40%, transparent) left / 2rem 100%,
+  linear-gradient(to left, var(--paper) 40%, transparent) right / 2rem 100%,
+  linear-gradient(to right, rgba(128, 128, 128, 0.45), transparent) left / 0.7rem 100%,
+  linear-gradient(to left, rgba(128, 128, 128, 0.45), transparent) right / 0.7rem 100%;
+  background-repeat: no-repeat; background-attachment: local, local, scroll, scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.98rem; }
 caption { padding-bottom: 0.3rem; }
+caption span { display: block; position: sticky; left: 0; width: fit-content;
+  max-width: calc(100vw - 2.6rem); }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 1rem 0.4rem 0;
   border-bottom: 1px solid var(--rule); }
 thead th { border-bottom: 2px solid var(--soft); vertical-align: bottom; }
@@ -110,11 +117,15 @@ PlotHtml = Callable[[ViewPlot, str], str]
 
 _HOW_TO_READ = (
     "Each claim has two results. The <strong>statement</strong> <em>holds</em> if the whole 95 % "
-    "confidence interval of every check lies within its bounds, <em>fails</em> if one lies "
-    "significantly outside, and is <em>undecided</em> otherwise. If an assumption of the "
-    "theorem is not met by the run, nothing is confirmed or refuted. A published "
-    "<strong>number</strong> is reproduced if the whole 90 % interval lies within its printed "
-    "precision and stated standard deviation. "
+    "confidence interval of every check lies within its bounds, <em>fails</em> if the mean of one "
+    "lies significantly outside, and is <em>undecided</em> otherwise. It holds <em>loosely</em> if "
+    "every bound of the paper is satisfied by a factor of at least 10, <em>after correction</em> "
+    "if "
+    "it is false as printed, and <em>under a reading</em> if settings had to be chosen. If an "
+    "assumption of the theorem is not met by the run, or no finite size can decide the statement, "
+    "nothing is confirmed or refuted. A published <strong>number</strong> is consistent if it lies "
+    "in the 95 % prediction interval of our runs, and strictly reproduced if the 90 % interval of "
+    "our mean lies within its rounding plus two stated standard deviations. "
     "A <strong>negative control</strong> violates the statement; the criteria must fail on it."
 )
 
@@ -164,7 +175,8 @@ def table_html(table: ViewTable) -> str:
     # roles keep them.
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}"><table '
-        f'role="table" class="{"ledger" if table.links else ""}"><caption>{escape(label)}</caption>'
+        f'role="table" class="{"ledger" if table.links else ""}">'
+        f"<caption><span>{escape(label)}</span></caption>"
         f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
         f'<tbody role="rowgroup">{"".join(body)}</tbody></table></div>{under}'
     )

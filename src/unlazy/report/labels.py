@@ -54,7 +54,7 @@ _MEASURES = {
 
 
 #: Notation of intervals, after the word mean.
-CI = "± half of the 95 % CI, or [95 % CI] clipped to possible values"
+CI = "± half of the 95 % CI; [low, high]: CI cut at the end of the range"
 #: Fixed formats of measures, as the papers print them.
 _DIGITS = {"cosine": ".3f"}
 
@@ -84,8 +84,14 @@ def definitions_of(claim: Claim) -> list[tuple[str, str]]:
     the name of its line as label.
     """
     compared = {name for quantity in claim.quantities for name in quantity.measures}
-    plotted = {line.measure: line.name for plot in claim.plots for line in plot.series}
-    plotted |= {line.x: plot.x for plot in claim.plots for line in plot.series if line.x}
+    lines = [(line.measure, line.name) for plot in claim.plots for line in plot.series]
+    lines += [(line.x, plot.x) for plot in claim.plots for line in plot.series if line.x]
+    # Lines of several arms that show one quantity have the names of the arms.
+    plotted = {
+        measure: name
+        for measure, name in lines
+        if len({other for each, other in lines if each == measure}) == 1
+    }
     found = []
     for name in claim.measures:
         label = label_of(claim, name)
@@ -96,11 +102,6 @@ def definitions_of(claim: Claim) -> list[tuple[str, str]]:
             notation = f" ${definition.notation}$" if definition.notation else ""
             found.append((label, f"{definition.definition}{notation}{unit}"))
     return found
-
-
-def short_label(claim: Claim, measure: str) -> str:
-    """Return the label of a measure at the head of a narrow column."""
-    return label_of(claim, measure).partition(" to ")[0]
 
 
 def quantity_label(claim: Claim, quantity: Quantity) -> str:
@@ -122,7 +123,29 @@ def quantity_label(claim: Claim, quantity: Quantity) -> str:
 
 def _measure(claim: Claim, quantity: Quantity) -> str:
     measure = label_of(claim, quantity.measure)
-    return measure if quantity.step is None else f"{measure} at step {quantity.step}"
+    return measure if quantity.step is None else f"{measure}{at_index(claim, quantity)}"
+
+
+@functools.cache
+def _axes(paper: str) -> tuple[dict[str, str], ...]:
+    path = PAPERS / paper / "axes.csv"
+    return tuple(rows_of(path, "claim", "arm", "axis", "unit")) if path.exists() else ()
+
+
+def at_index(claim: Claim, quantity: Quantity) -> str:
+    """Return where a quantity is measured: at a step of training, or at a value of another axis.
+
+    `papers/NAME/axes.csv` names the axes of arms that are not measured along training, with the
+    unit of their values; an empty axis is that of training.
+    """
+    paper, _, name = claim.id.partition("/")
+    assert quantity.step is not None
+    for row in _axes(paper):
+        if fnmatch.fnmatch(name, row["claim"]) and fnmatch.fnmatch(quantity.arm, row["arm"]):
+            if not row["axis"]:
+                break
+            return f", {row['axis']} = {quantity.step * float(row['unit']):,.10g}"
+    return f" at step {quantity.step}"
 
 
 def bounds_of(check: Check) -> str:

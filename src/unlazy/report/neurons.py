@@ -270,7 +270,8 @@ def neuron_plot(record: Record, title: str = "Neurons", name: str = "") -> ViewP
         limits=(-1.2, 1.2),
         caption="Unit weight vectors, projected at each step onto the two leading principal axes "
         "of their Gram matrix (classical multidimensional scaling). A point near the circle lies "
-        "almost in this plane.",
+        "almost in this plane. Each step has its own plane, so a star, too, can lie inside the "
+        "circle.",
         name=f"neurons-{name}" if name else "neurons",
     )
 

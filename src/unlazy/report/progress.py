@@ -77,7 +77,8 @@ class RunProgress:
                 self._print(f"{_trials(round.total)}, already stored.")
             return
         if not self.brief:
-            self._print(_announcement(round))
+            stage = f"{escaped(self._stage).capitalize()}: " if self._stage else ""
+            self._print(stage + _announcement(round))
         self.trials += round.plan.trials
         if self.brief and not (self.console.is_terminal or self.console.is_jupyter):
             return  # a bar that disappears leaves an empty line in a file

@@ -7,9 +7,9 @@ from unlazy.lab.judging import Verdict
 from unlazy.lab.rules import Quantity
 from unlazy.report.labels import (
     CI,
+    label_of,
     number,
     quantity_label,
-    short_label,
     spread,
 )
 from unlazy.report.view import ViewTable
@@ -27,7 +27,7 @@ def comparison(verdict: Verdict) -> ViewTable:
     measures = list(dict.fromkeys(q.measure for q in published))
     columns = ["method"]
     for measure in measures:
-        columns += ["paper", short_label(claim, measure)]
+        columns += ["paper", f"ours: {label_of(claim, measure).partition(' to ')[0]}"]
     rows, urgent = [], []
     others = [q for q in verdict.measured if q.step is None and q.minus is None]
     for arm in dict.fromkeys(q.arm for q in [*published, *others]):
@@ -51,7 +51,8 @@ def comparison(verdict: Verdict) -> ViewTable:
     if draws:
         tally = verdict.tally
         meaning = (
-            "✓ the printed number is consistent with our runs, ✗ inconsistent, ~ not informative. "
+            "✓ printed number within the 95 % prediction interval of our runs (wider than ±), "
+            "✗ outside, ~ within, but not informative. "
             f"{tally}; {verdict.numbers.reproduced} within rounding and two stated SDs"
         )
     return ViewTable(
@@ -67,17 +68,40 @@ def comparison(verdict: Verdict) -> ViewTable:
 def missed_draws(verdict: Verdict) -> tuple[str, ...]:
     """Return the printed numbers that are not consistent with our runs, and their intervals."""
     return tuple(
-        f"{quantity_label(verdict.claim, draw.quantity)}: published {draw.printed}, predicted "
-        f"{_ends(draw)}" + (f", which contains the mean of {draw.other}" if draw.other else "")
+        f"{quantity_label(verdict.claim, draw.quantity)}: published {draw.printed}, "
+        + (
+            f"prediction interval {_end(draw, draw.low)} to {_end(draw, draw.high)}"
+            if draw.low is not None and draw.high is not None
+            else "no prediction interval (one seed)"
+        )
+        + (
+            f"; it contains the mean of {draw.other}, too"
+            if draw.outcome == "not informative" and draw.other
+            else ""
+        )
         for draw in verdict.draws
         if draw.outcome != "consistent"
     )
 
 
-def _ends(draw: Draw) -> str:
-    if draw.low is None or draw.high is None:
-        return "without an interval (one seed)"
-    return f"{number(draw.low, draw.measure)} to {number(draw.high, draw.measure)}"
+def missed_title(verdict: Verdict) -> str:
+    """Return how many printed numbers are inconsistent and how many are not informative."""
+    outcomes = [draw.outcome for draw in verdict.draws]
+    kinds = [each for each in ("inconsistent", "not informative") if each in outcomes]
+    numbers = " and ".join(f"{outcomes.count(kind)} {kind}" for kind in kinds)
+    many = sum(outcomes.count(kind) for kind in kinds)
+    return f"{numbers} published number{'s' * (many != 1)}"
+
+
+def _end(draw: Draw, value: float) -> str:
+    """Return an end of an interval; it differs from the printed number unless they are equal."""
+    text = number(value, draw.measure)
+    printed = float(draw.printed)
+    for digits in range(3, 7):
+        if float(text) != printed or value == printed:
+            break
+        text = f"{value:.{digits}f}"
+    return text
 
 
 def missed_numbers(verdict: Verdict) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def view(outcome: ReadingsOutcome) -> View:
             View("Why the text allows each reading", items=tuple(map(_told, results))),
             provenance(outcome.command, outcome.seeds),
         ),
-        more="Details (-v)",
+        more="Add -v for",
         kind="Readings",
         facts={
             "claims": names,

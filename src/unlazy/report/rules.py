@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from unlazy.lab import registry
 from unlazy.lab.claims import Claim
 from unlazy.lab.conditions import Condition
 from unlazy.lab.controls import (
@@ -105,6 +106,8 @@ def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
 
 def _power(claim: Claim, control: ControlVerdict | None) -> str:
     """Return the power of the criteria with the default number of seeds, in words."""
+    if claim.exact:
+        return "exact: the criteria fail on the control, or they do not; no number of seeds matters"
     if control is None:
         return (
             f"not computed: run unlazy reproduce {claim.id} --controls --first-seed {DEVELOPMENT}"
@@ -119,8 +122,24 @@ def _power(claim: Claim, control: ControlVerdict | None) -> str:
     return text if found >= MIN_POWER else f"{text}; {needed or 'more than 100'} seeds needed"
 
 
+def _erratum(erratum: Any) -> str:
+    return f"printed: {erratum.printed} Correction: {erratum.correction}"
+
+
 def _parts(claim: Claim) -> list[View]:
     parts = []
+    known: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
+        ("Errata applied", claim.corrections, registry.errata()),
+        ("Questions to the authors", claim.discrepancies, registry.discrepancies()),
+    )
+    for title, names, entries in known:
+        items = tuple(
+            f"{name}: " + (each.question if hasattr(each, "question") else _erratum(each))
+            for name in names
+            if (each := entries.get(name))
+        )
+        if items:
+            parts.append(View(title, items=items))
     definitions = [f"{label}: {meaning}" for label, meaning in definitions_of(claim)]
     if definitions:
         parts.append(View("Definitions of measured quantities", items=tuple(definitions)))

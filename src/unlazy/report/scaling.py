@@ -10,7 +10,7 @@ from unlazy.report.features import group_of, told_apart
 from unlazy.report.labels import count, listed, task_name
 from unlazy.report.view import View, ViewPlot, ViewSeries, ViewTable, provenance, slug
 
-PREDICTED = "theory (ridge → 0)"
+PREDICTED = "predicted from its spectrum (ridge → 0)"
 
 
 def view(outcome: ScalingOutcome) -> View:
@@ -47,7 +47,7 @@ def table(outcome: ScalingOutcome) -> ViewTable:
     """Return one row per learner: exponent, with and without a log factor, and the examples needed
     at each grid point.
     """
-    columns = ["learner", "exponent [95 % CI]", f"with log {outcome.field} [95 % CI]"]
+    columns = ["learner", "exponent α [95 % CI]", f"α with log {outcome.field} [95 % CI]"]
     columns += [f"{outcome.field} = {cell.place:g}" for cell in outcome.rows[0].cells]
     rows = []
     for row in outcome.rows:
@@ -70,9 +70,8 @@ def table(outcome: ScalingOutcome) -> ViewTable:
         tuple(columns),
         tuple(rows),
         title + count(len(outcome.seeds), "seed"),
-        f"Exponent: α of the fit n ∝ {outcome.field}^α; with log {outcome.field}: α of the fit n ∝ "
-        f"{outcome.field}^α·log {outcome.field}. Intervals: bootstrap over seeds, too narrow for "
-        "few seeds",
+        f"Fits: n ∝ {outcome.field}^α and n ∝ {outcome.field}^α·log {outcome.field}. Intervals: "
+        "bootstrap over seeds, too narrow for few seeds",
         align="l" + "r" * (len(columns) - 1),
     )
 

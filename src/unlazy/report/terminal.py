@@ -43,8 +43,8 @@ _LIMITS = tuple(_Limits(rows, 3 if rows > 4 else 2 if rows > 1 else 1) for rows 
 
 
 def print_outcome(outcome: Any, console: Console, *, details: bool = False) -> None:
-    """Print an outcome of any kind."""
-    print_view(view_of(outcome), console)
+    """Print an outcome of any kind, with all rows and parts if `details` is set."""
+    print_view(view_of(outcome), console, details=details)
 
 
 def text_of(view: View, width: int = 100) -> str:
@@ -80,7 +80,7 @@ def _whole(view: View, width: int, details: bool, limits: _Limits) -> Iterator[R
     yield _text(f"[bold]{escaped(plain(view.title))}[/]{context}")
     yield from _body(view, width, details, limits)
     if view.more and view.details and not details:
-        hidden = ", ".join(part.title for part in view.details)
+        hidden = ", ".join(part.title[:1].lower() + part.title[1:] for part in view.details)
         yield _text(f"[dim]{escaped(plain(view.more))}: {escaped(hidden)}[/]")
 
 
@@ -130,7 +130,14 @@ def _cut(text: str, width: int, limits: _Limits) -> str:
     if len(lines) <= limits.lines:
         return text
     kept = " ".join(lines[: limits.lines])
-    return textwrap.shorten(kept, len(kept) - 2, placeholder=" …") if len(kept) > 8 else kept
+    if len(kept) <= 8:
+        return kept
+    kept = textwrap.shorten(kept, len(kept) - 2, placeholder="")
+    if (end := kept.rfind(". ")) > len(kept) / 2:  # whole sentences, if most of the text remains
+        return f"{kept[: end + 1]} …"
+    if kept.rfind("(") > max(kept.rfind(")"), len(kept) / 2):
+        kept = kept[: kept.rfind("(")]
+    return f"{kept.rstrip(' ,;:')} …"
 
 
 def _labeled(lines: tuple[tuple[str, str], ...], width: int, limits: _Limits) -> Table:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
+from unlazy.lab import registry
 from unlazy.lab.checking import CheckResult
 from unlazy.lab.claims import Claim
 from unlazy.lab.judging import Verdict, level_of
@@ -24,12 +25,14 @@ from unlazy.report.labels import (
     quantity_label,
     spread,
 )
-from unlazy.report.published import comparison, missed_draws, missed_numbers
+from unlazy.report.published import comparison, missed_draws, missed_numbers, missed_title
 from unlazy.report.training import arm_views, training_plots
 from unlazy.report.view import View, ViewTable, slug
 
 #: Maximum number of terminal lines per claim, without details.
 MAX_LINES = 30
+#: Where ids of errata and questions are explained.
+_IN_WORDS = "see unlazy rules {}"
 #: Marks of checks; those of statements otherwise.
 _RESULTS = {"holds": PASSES}
 
@@ -38,7 +41,8 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
     """Return the view of a verdict, with plots if there are records read with their arrays."""
     claim, records = verdict.claim, records or {}
     seeds = "exact" if claim.exact else count(len(verdict.seeds), "seed")
-    run = f"{verdict.scale} scale, {seeds}, compute time {verdict.seconds:.0f} s"
+    time = f"{verdict.seconds:.0f} s" if verdict.seconds >= 1 else "below 1 s"
+    run = f"{verdict.scale} scale, {seeds}, compute time {time}"
     counted = [j for j in verdict.check_results if j.check.counts]
     open_checks = [j for j in counted if j.outcome != "holds"]
     passing = [j for j in counted if j.outcome == "holds"]
@@ -60,10 +64,18 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         lines.append(("Reading", _reading(verdict)))
     if verdict.control is not None:
         lines.append(("Control", _control(verdict)))
+    known = registry.errata()
+    corrected = [known[name].correction for name in claim.corrections if name in known]
+    if corrected:
+        lines.insert(1, ("Correction", " ".join(f"{each.rstrip('.')}." for each in corrected)))
     if claim.corrections:
-        lines.append(("Errata applied", f"{', '.join(claim.corrections)} (see the errata)"))
+        lines.append(
+            ("Errata applied", f"{', '.join(claim.corrections)} ({_IN_WORDS.format(claim.id)})")
+        )
     if claim.discrepancies:
-        lines.append(("Questions", f"{', '.join(claim.discrepancies)} (to the authors)"))
+        lines.append(
+            ("Questions", f"{', '.join(claim.discrepancies)} ({_IN_WORDS.format(claim.id)})")
+        )
     return View(
         title=claim.id,
         heading=f"{short_citation(claim.id.partition('/')[0])}: {claim.where}",
@@ -76,7 +88,7 @@ def view(verdict: Verdict, records: Mapping[str, Sequence[Record]] | None = None
         parts=tuple(arm_views(verdict, records)),
         notes=tuple(notes(verdict)),
         details=_details(verdict),
-        more="Details (-v)",
+        more="Add -v for",
         kind="Claims",
         facts={
             "claim": claim.id,
@@ -140,9 +152,10 @@ def _takeaway(verdict: Verdict, counted: Sequence[CheckResult]) -> str:
 def _reading(verdict: Verdict) -> str:
     """Return the judged reading in words, and how many were tried."""
     reading, tried = verdict.claim.judged, verdict.tried
-    text = f"{reading.name}: {reading.why}"
+    first, *others = reading.why.split("; ")
+    text = f"{reading.name}: {first}" + f"; {count(len(others), 'further choice')}" * bool(others)
     if reading.departs:
-        text += f". Departs from the text: {'; '.join(reading.departs)}"
+        text += f". It departs from the text in {count(len(reading.departs), 'point')}"
     if tried:
         text += f". Chosen among {count(len(tried), 'reading')} on development seeds"
     return f"{text}."
@@ -297,9 +310,14 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         found.append(View("All checks", tables=(table,)))
     missed = missed_draws(verdict) if verdict.draws else missed_numbers(verdict)
     if missed:
-        word = "not consistent" if verdict.draws else "not reproduced or undecided"
-        title = f"{count(len(missed), 'published number')} {word}"
+        title = f"{count(len(missed), 'published number')} not reproduced or undecided"
+        if verdict.draws:
+            title = missed_title(verdict)
         found.append(View(title, items=missed, name="numbers"))
+    if claim.readings:
+        chosen = claim.judged
+        items = (*chosen.why.split("; "), *(f"Departure: {each}" for each in chosen.departs))
+        found.append(View(f"Reading: {chosen.name}", items=items, name="reading"))
     if verdict.tried:
         rows = tuple(
             (each.name, f"{each.consistent} of {each.of}" if each.of else "–", each.statement)
@@ -324,12 +342,18 @@ def _details(verdict: Verdict) -> tuple[View, ...]:
         "seeds": [", ".join(map(str, verdict.seeds))],
         "trials": [f"{verdict.trials}, {verdict.diverged} of them diverged"],
         "compute time (s), sum over trials": [f"{verdict.seconds:.1f}"],
-        "outdated": [f"{verdict.older} of {verdict.trials} records"],
+        **({"outdated": [f"{verdict.older} of {verdict.trials} records"]} if verdict.older else {}),
         **verdict.provenance,
     }
-    lines = tuple((name, "; ".join(values)) for name, values in facts.items())
+    lines = tuple((name, "; ".join(map(_once, values))) for name, values in facts.items())
     found.append(View("Provenance", lines=lines))
     return tuple(found)
+
+
+def _once(text: str) -> str:
+    """Return a text such as "cpu: cpu" without its repetition."""
+    kind, _, name = text.partition(": ")
+    return kind if kind == name else text
 
 
 def _seeds(verdict: Verdict) -> str:

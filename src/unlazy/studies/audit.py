@@ -173,7 +173,7 @@ class Audit:
     def title(self) -> str:
         """The table and its size."""
         problem = self.data.problem
-        size = f"{len(problem):,} rows × {len(problem.names)} columns"
+        size = f"{len(problem):,} rows, {len(problem.names)} input columns"
         return f"{self.data.name} · {size} · {problem.kind}"
 
     @property
@@ -310,11 +310,11 @@ def benchmark_seconds(rows: int, folds: int = FOLDS) -> float:
 def plan(problem: Problem) -> str:
     """Return the estimated time on two free cores and the memory, as text."""
     rows = len(problem)
-    memory = 3 * 8 * min(rows, EXACT_POINTS) ** 2 / 1e9
+    memory = 3 * 8 * min(rows, EXACT_POINTS) ** 2 / 2**30
     repeats = REPEATS if rows < REPEATED_ROWS else 1
     about = benchmark_seconds(rows, FOLDS * repeats) / COMPARISON_FRACTION
     length = f"{about:.0f} s" if about < 90 else f"{about / 60:.0f} min"
-    return f"estimated {length} on two free cores, at most {memory + 1:.1f} GB"
+    return f"estimated {length} on two cores, at most {memory + 1:.1f} GiB of memory"
 
 
 def fitting(problem: Problem, seconds: float | None) -> Problem:

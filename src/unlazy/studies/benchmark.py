@@ -98,7 +98,7 @@ class Benchmark:
 
     def rounds(self, store: Store, say: Say = silent) -> Rounds[BenchmarkResult]:
         """Tune all learners in the first round, test the selected ones in the second."""
-        results, used = yield from self.results()
+        results, used = yield from self.results(say)
         outcome = self._outcome(results, used)
         arms: dict[str, dict[str, None]] = {name: {} for name in self.learners}
         for cell, records in used.items():
@@ -113,12 +113,14 @@ class Benchmark:
         )
         return outcome
 
-    def results(self) -> Rounds[tuple[dict[Cell, Result], Used]]:
+    def results(self, say: Say = silent) -> Rounds[tuple[dict[Cell, Result], Used]]:
         """Yield the trials of both rounds, and return the result of each cell."""
         rehearsals = {cell: self.rehearsals(cell) for cell in self.cells}
+        say("tuning", passing=True)
         tuned = yield [trial for trials in rehearsals.values() for trial in trials]
         choices = {cell: choose(trials, tuned) for cell, trials in rehearsals.items()}
         finals = {cell: self.final(cell, choice.learner) for cell, choice in choices.items()}
+        say("final runs", passing=True)
         tested = yield list(finals.values())
         results, used = dict[Cell, Result](), dict[Cell, list[tuple[Runnable, Record]]]()
         for cell, choice in choices.items():

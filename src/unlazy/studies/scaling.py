@@ -190,9 +190,10 @@ class Scaling:
     def _reporter(self, name: str, say: Say) -> Callable[[float, int, np.ndarray], None]:
         def report(place: float, n: int, errors: np.ndarray) -> None:
             reached = int(np.sum(errors <= self.goal))
+            tried = f"one pass over {n:,} examples" if self.streams(name) else f"n = {n:,} tried"
             say(
-                f"{name} at {self.field} = {place:g}, n = {n:,}: error {float(np.mean(errors)):.4g}"
-                f", {reached} of {len(self.seeds)} seeds reach {self.goal:g}"
+                f"{name} at {self.field} = {place:g}: {tried}, error {float(np.mean(errors)):.2g}, "
+                f"{reached} of {len(self.seeds)} seeds reach {self.goal:g}"
             )
 
         return report

@@ -123,7 +123,7 @@ def _paragraph(
     trees_better: bool,
 ) -> str:
     problem, folds = standings.problem, len(standings.complete)
-    loss = "error" if problem.kind == "classification" else "of the variance unexplained"
+    loss = "error" if problem.kind == "classification" else "unexplained variance"
     fixed, learned, constant = (
         float(np.mean([fold.loss for fold in results]))
         for results in (
@@ -144,6 +144,8 @@ def _paragraph(
         "nothing to learn": "No signal: neither fixed nor learned features beat the constant "
         f"({constant:.1f} % {loss}).",
     }[decision]
+    if folds < FOLDS:
+        result = f"Preliminary ({folds} of {FOLDS} folds): {result}"
     groups = (
         f"Learned features (most often {names[1]}): {learned:.1f} %; fixed features (most often "
         f"{names[0]}): {fixed:.1f} %; constant: {constant:.1f} % {loss}"
@@ -201,7 +203,4 @@ def _changes(standings: CVResults, decision: Decision, gap: Gap) -> str:
             "A fixed kernel designed for these columns (a product of kernels, or one on fewer "
             "columns) may match learned features."
         )
-    return (
-        f"Add rows: feature learning may help with more than {rows:,} rows; see the learning "
-        "curves."
-    )
+    return f"Add rows: feature learning may help with more than {rows:,} rows."

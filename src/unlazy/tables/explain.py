@@ -61,7 +61,16 @@ class Explanation:
 
 def unit(problem: Problem) -> str:
     """Return the unit of losses."""
-    return "% wrong" if problem.kind == "classification" else "% of the variance left"
+    return "% wrong" if problem.kind == "classification" else "% of the variance unexplained"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
+
+
+def _of_folds(selected: Selected) -> str:
+    folds = len(selected.folds)
+    return "On the first fold" if folds == 1 else f"On the first {folds} folds"
 
 
 def learning_curves(problem: Problem, selected: Mapping[Group, Selected]) -> Explanation:
@@ -72,9 +81,10 @@ def learning_curves(problem: Problem, selected: Mapping[Group, Selected]) -> Exp
     gaps = [fixed[rows] - learned[rows] for rows in sizes]
     i = int(np.argmax(gaps))
     says = (
-        f"Gain of learned features: {gaps[0]:+.1f} points with {sizes[0]:,} training rows, "
-        f"{gaps[-1]:+.1f} with {sizes[-1]:,}"
-        + (f" (largest: {gaps[i]:+.1f} with {sizes[i]:,})." if 0 < i < len(gaps) - 1 else ".")
+        f"{_of_folds(selected['learned'])}, {selected['learned'].method} versus "
+        f"{selected['fixed'].method}: gain {_signed(gaps[0])} points with {sizes[0]:,} training "
+        f"rows, {_signed(gaps[-1])} with {sizes[-1]:,}"
+        + (f" (largest: {_signed(gaps[i])} with {sizes[i]:,})." if 0 < i < len(gaps) - 1 else ".")
     )
     named = {
         group: {"name": selected[group].method, "rows": rows, "losses": losses}
@@ -121,10 +131,13 @@ def rotation(problem: Problem, selected: Mapping[Group, Selected]) -> Explanatio
     before, after = (
         min(found, key=lambda group: found[group][way]) for way in ("as they are", "rotated")
     )
-    says = f"Lowest loss on rotated columns: {GROUPS[after]} ({found[after]['name']})" + (
-        ", as without rotation."
+    says = (
+        f"On randomly rotated columns, {GROUPS[after]} ({found[after]['name']}) have the lowest "
+        f"loss"
+    ) + (
+        ", as on the original columns."
         if before == after
-        else f"; without rotation: {GROUPS[before]}. The individual columns matter."
+        else f"; on the original columns, {GROUPS[before]} do. The individual columns matter."
     )
     return Explanation("rotation", says, {"sides": found, "unit": unit(problem)})
 
@@ -138,6 +151,8 @@ def permuted_labels(problem: Problem, selected: Mapping[Group, Selected]) -> Exp
         losses[group] = float(np.mean(each.encoded(problem, y=y).losses(each.estimator)))
     gap = losses["fixed"] - losses["learned"]
     says = (
-        f"With permuted targets, the gain of learned features is {gap:+.1f} points (chance level)."
+        f"With permuted targets (one fold), the gain is {_signed(gap)} points. The true gain is "
+        f"then "
+        "0: differences of this size arise by chance."
     )
     return Explanation("permuted labels", says, {"losses": losses, "unit": unit(problem)})

@@ -42,7 +42,9 @@ def winner_code(standings: CVResults, winner: str) -> str:
         "sklearn.preprocessing": ["FunctionTransformer", "StandardScaler"],
     }
     steps, before = ["StandardScaler()", "FunctionTransformer(soft_cut)"], ""
-    about = "# X: the columns without the target, y: the target. soft_cut limits outliers.\n"
+    about = (
+        "# X: the input columns (a data frame or array); y: the target. soft_cut limits outliers.\n"
+    )
     if not problem.whole:
         before, columns = _columns_code(problem, imports)
         steps = [columns, *steps]

@@ -172,9 +172,12 @@ def output_scale(problem: Problem) -> Explanation:
     best_scale, diverged = int(np.nanargmin(losses)), int(np.sum(~finite[:, -1]))
     lazier = losses[-1] - losses[best_scale]
     says = (
-        f"Two-layer network: {losses[best_scale]:.1f} {unit(problem)} at the best output scale, "
-        f"{losses[-1]:.1f} in the lazy regime (difference {lazier:.1f} points). Ridge regression "
-        f"on its tangent kernel: {before:.1f} before training, {after:.1f} after."
+        "A two-layer network trained for this measurement only (first fold): "
+        f"{losses[best_scale]:.1f} {unit(problem)} at the best output scale "
+        f"({SCALES[best_scale]:g}{', the smallest tried' * (not best_scale)}), {losses[-1]:.1f} "
+        f"{unit(problem)} at the largest (lazy training; difference {lazier:.1f} points). Ridge "
+        f"regression on its tangent kernel: {before:.1f} {unit(problem)} with the initial weights, "
+        f"{after:.1f} {unit(problem)} with the trained ones."
         + (f" {diverged} of {len(settings)} training runs diverged." if diverged else "")
     )
     data = {
@@ -217,6 +220,8 @@ def kernel_alignment(problem: Problem) -> Explanation:
         centered = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
         values, vectors = eigh(centered)
         values, along = np.maximum(values[::-1], 0), np.square(vectors[:, ::-1].T @ y).sum(axis=1)
+        # Centering makes one eigenvalue 0; it would dominate the trace in the estimated risk.
+        values, along = values[:-1], along[:-1]
         along = along / along.sum()
         fractions[name] = [float(along[:rank].sum()) for rank in ranks]
         scale = float(values.sum()) / len(x)
@@ -228,11 +233,13 @@ def kernel_alignment(problem: Problem) -> Explanation:
     )
     tenth = ranks.index(max(1, round(len(x) * 0.1)))
     says = (
-        f"The top 10 % of eigenvectors capture {fractions[fixed][tenth]:.0%} of the target for the "
-        f"{fixed} and {fractions['learned kernel (RFM)'][tenth]:.0%} for the learned kernel; "
-        f"estimated unexplained fraction (KARE): {risks[fixed]:.2f} and "
-        f"{risks['learned kernel (RFM)']:.2f}. The learned kernel was fitted to these labels, so "
-        "its numbers are biased upwards."
+        f"The top 10 % of eigenvectors capture {100 * fractions[fixed][tenth]:.0f} % of the target "
+        f"for the {fixed} and {100 * fractions['learned kernel (RFM)'][tenth]:.0f} % for the "
+        f"learned "
+        f"kernel. The estimated unexplained fraction of the target is {risks[fixed]:.2f} and "
+        f"{risks['learned kernel (RFM)']:.2f} (kernel alignment risk estimate, smallest over "
+        f"ridges). "
+        "Both numbers of the learned kernel are optimistic, since it was fitted to these labels."
     )
     return Explanation(
         "kernel alignment", says, {"ranks": ranks, "shares": fractions, "kare": risks}
@@ -274,10 +281,11 @@ def gradient_spectrum(problem: Problem) -> Explanation:
     count = int(np.searchsorted(np.cumsum(mean), 0.9) + 1)
     top = np.argsort(-columns.mean(axis=0))[:10]
     says = (
-        f"{count} of {view.x.shape[1]} directions contain 90 % of the squared gradients of a "
-        "learned kernel; the leading columns are "
+        f"{count} of {_directions(view, problem)} carry 90 % of the average squared gradient of a "
+        "recursive feature machine (RFM); the leading columns are "
         + ", ".join(
-            f"{problem.names[index]} ({columns.mean(axis=0)[index]:.0%})" for index in top[:3]
+            f"{problem.names[index]} ({100 * columns.mean(axis=0)[index]:.0f} %)"
+            for index in top[:3]
         )
         + "."
     )
@@ -291,6 +299,13 @@ def gradient_spectrum(problem: Problem) -> Explanation:
         "shares high": [float(np.quantile(columns[:, index], 0.95)) for index in top],
     }
     return Explanation("gradients", says, bands)
+
+
+def _directions(view: _View, problem: Problem) -> str:
+    """Return the number of directions, and of columns if categories are coded by several."""
+    directions, columns = view.x.shape[1], len(problem.names)
+    coded = f" ({columns} columns, {directions} after coding)" * (directions != columns)
+    return f"{directions} directions{coded}"
 
 
 def _sources(problem: Problem, view: _View) -> np.ndarray:

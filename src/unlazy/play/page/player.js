@@ -24,7 +24,7 @@ function choose(id, values = {}) {
   state.values = Object.fromEntries(state.preset.sliders.map(slider => [slider.name, values[slider.name] ?? slider.default]));
   $("preset").value = id; $("title").textContent = state.preset.title; $("about").textContent = state.preset.about;
   $("gap").hidden = !state.preset.gap || !!recording; $("gap-status").textContent = ""; state.gap = {}; state.view = state.preset.view;
-  if (state.preset.gap) $("grow").textContent = `Measure at ${state.preset.gap.label} = ${state.preset.gap.values.join(", ")}`;
+  if (state.preset.gap) $("grow").textContent = `Train at ${state.preset.gap.label.split(",")[0]} = ${state.preset.gap.values.join(", ")}`;
   reset(); fillSliders(); showGap(); send({ do: "try", preset: id, values: state.values });
 }
 function reset() {
@@ -96,7 +96,7 @@ function receive(message) {
     case "begun": begin(message); break;
     case "frame": take(message); break;
     case "rewound": state.frames.length = Math.min(state.frames.length, message.index + 1); state.cursor = Math.min(state.cursor, message.index); state.finished = false; state.playing = true; break;
-    case "changed": refuse(null, ""); showCommands(message.commands); $("status").textContent = `Resumed at step ${state.frames[message.index].step} with the new value.`; for (const name in state.run.baselines) state.run.baselines[name] = null; break;
+    case "changed": refuse(null, ""); showCommands(message.commands); $("status").textContent = `Resumed from step ${state.frames[message.index].step} with the new value.`; for (const name in state.run.baselines) state.run.baselines[name] = null; break;
     case "fits": refuse(null, ""); showCommands(message.commands); break;
     case "refused": refuse(message.field, message.message); break;
     case "baseline": if (state.run) { state.run.baselines[message.name] = message.errors; state.messages.push(message); } break;
@@ -132,7 +132,7 @@ function showTabs() {
     const button = document.createElement("button"); button.type = "button"; button.textContent = VIEWS[name].name; button.setAttribute("aria-pressed", String(name === shown));
     button.onclick = () => { state.view = name; showTabs(); state.dirty = true; }; return button;
   }));
-  $("caption").textContent = shown ? captionOf(VIEWS[shown], state.frames[0]) : "No ground-truth directions; only error curves are shown.";
+  $("caption").textContent = shown ? captionOf(VIEWS[shown], state.frames[0]) : "The directions that this task hides are unknown, or the learner has no neurons: only error curves are shown.";
 }
 function showCommands(commands) {
   $("commands").querySelector("div").replaceChildren(...Object.entries(commands).flatMap(([title, text]) => {
@@ -164,7 +164,7 @@ function showWords() {
   function legendRow([name, errors, paint, dashed]) {
     const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td"), swatch = document.createElement("span");
     head.scope = "row"; swatch.className = dashed ? "swatch dashed" : "swatch"; swatch.style.borderTopColor = paint; head.append(swatch, name);
-    cell.textContent = !errors ? "…" : !errors.length ? "not applicable" : formatted(mean(errors)) + (state.run.unit === "%" ? " %" : "");
+    cell.textContent = !errors ? "…" : !errors.length ? "not applicable to this task" : formatted(mean(errors)) + (state.run.unit === "%" ? " %" : "");
     row.append(head, cell); return row;
   }
 }
@@ -181,7 +181,7 @@ let before = performance.now(), counted = before, words = 0;
 function paint(now) {
   requestAnimationFrame(paint);
   const elapsed = Math.min(now - before, 100); before = now; state.painted++;
-  if (now - counted > 1000) { state.fps = state.painted * 1000 / (now - counted); state.painted = 0; counted = now; $("frames").textContent = `${state.fps.toFixed(0)} frames per second.`; }
+  if (now - counted > 1000) { state.fps = state.painted * 1000 / (now - counted); state.painted = 0; counted = now; }
   const end = state.frames.length - 1;
   if (state.playing && end >= 0) {
     // The first frames are shown slowly: the network changes most there.

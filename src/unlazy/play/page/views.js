@@ -1,26 +1,26 @@
 "use strict";
 // Views (neurons in a plane, weights, gates as a tree, signals as bars) and error curves.
-const RADIUS = "Radius: norm of the unit weight vector projected onto this plane (circle = 1).";
+const RADIUS = "Distance from the center: norm of the projection of the unit weight vector (1 on the circle).";
 // Captions of the view of neurons by number of hidden directions; 3 means three or more.
 const PLANES = {
   1: `Dots: unit weight vectors of the neurons, projected onto the plane of the hidden direction and a random direction. ${RADIUS}`,
   2: `Dots: unit weight vectors of the neurons, projected onto the plane of both hidden directions. ${RADIUS}`,
-  3: "Each hidden direction has an angle of its own. A dot is a neuron: the sum of these points, weighted by the cosines of the neuron with the hidden directions. This is not a projection, and a dot may lie outside the circle.",
+  3: "Each hidden direction is drawn as a point on the circle (star). A neuron is drawn at the sum of these points, each multiplied by the cosine between the neuron and that direction. This is not a projection; a dot may lie outside the circle.",
 };
 const VIEWS = {
   plane: {
     name: "Neurons", fits: frame => !!frame.places, draw: drawPlane,
     caption: frame => `${PLANES[Math.min(frame.hidden, 3)]} Filled stars: hidden directions; hollow stars: their opposites. Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights. Overlapping dots are shifted by a few pixels.`,
-    without: "Dots: unit weight vectors of the neurons, projected onto the plane of the first two principal directions of the inputs (stars; hollow: their opposites), since these data have no ground truth. Radius: norm of the unit weight vector projected onto the plane (circle = 1). Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights.",
+    without: "Dots: unit weight vectors of the neurons, projected onto the plane of the first two principal directions of the inputs (stars; hollow: their opposites), since the data has no known hidden directions. Distance from the center: norm of the projection of the unit weight vector (1 on the circle). Color: sign of the second-layer weight (blue +, orange −). Size: norm of the weights.",
   },
   tiles: {
     name: "Weights", fits: frame => !!frame.tiles, draw: drawTiles,
-    caption: "Cosines of neurons of the first seed (rows) with directions (columns): the hidden ones, then random ones. Blue +, orange −; opacity: |cosine|. Bars: mean |cosine| over the neurons. An empty row has zero weights.",
-    without: "Unit weight vectors of neurons of the first seed (rows) on the first 20 encoded columns of the table (columns). Blue +, orange −; opacity: absolute value. Bars: means over the neurons.",
+    caption: "Rows: neurons of the first seed. Columns: the hidden directions, then random ones. Color: sign of the cosine between them (blue +, orange −); opacity: its absolute value. Bars: mean |cosine| over the neurons. An empty row has zero weights.",
+    without: "Rows: neurons of the first seed. Columns: the first 20 encoded columns of the table. Color: sign of the entry of the unit weight vector (blue +, orange −); opacity: its absolute value. Bars: means over the neurons.",
   },
   tree: {
     name: "Gates", fits: frame => !!frame.tree, draw: drawTree,
-    caption: "Tree of the first seed. Circle: correct function of the inputs, up to sign. Square: wrong function, with the target's gate in parentheses. Diamond: no influence on the output. Opacity: smallest |output| of the gate over its four input patterns.",
+    caption: "Tree of the first seed. Circle: correct function of the inputs, up to sign. Square: wrong function, with the target's gate in parentheses. Diamond: no influence on the output of the circuit. Opacity: how clearly the gate decides (smallest |output| over its four input patterns).",
   },
   signals: {
     name: "Signals", fits: frame => Object.keys(frame.signals || {}).length > 0, draw: drawSignals,
