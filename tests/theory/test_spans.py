@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from unlazy.theory.spans import ENOUGH, Span, rank_leverages, span_risks
+from unlazy.theory.spans import ENOUGH, rank_leverages, span_risks
 from unlazy.theory.walsh import points
 
 

@@ -123,8 +123,7 @@ class Coupling(ExactComputation):
             "leftover_v": float(np.linalg.norm((A * second) @ h)) / (s.tau_v * near * size),
             "operator_v": float(np.linalg.norm((A * second) @ V0, 2)) / (s.tau_v * near),
             "second_output": float(np.linalg.norm(signal)) / (s.tau_v * size),
-            "gradient_w": float(np.linalg.norm(jacobian, 2) * np.linalg.norm(z0))
-            / (s.sigma_v + 1),
+            "gradient_w": float(np.linalg.norm(jacobian, 2) * np.linalg.norm(z0)) / (s.sigma_v + 1),
             "gradient_v": float(np.linalg.norm(A * on2, 2) * np.linalg.norm(z)) / (s.tau_w + 1),
             "base_gap": float(np.linalg.norm(out1 - base)) / (s.tau_v * (b_f + 1) + ALPHA),
         }
@@ -138,7 +137,6 @@ def _switched(preactivations: np.ndarray, budget: float) -> int:
 def coupling(scale: Scale, *, biased: bool = False) -> dict[str, StudyArm]:
     """Return the ratios at all widths."""
     return {"network": Coupling(WIDTHS[scale], biased=biased, precision=64)}
-
 
 
 def _largest(scale: Scale) -> tuple[int, Scales]:
@@ -181,9 +179,7 @@ LEMMA_C1 = Claim(
         Condition(
             "τ_v ≥ σ_v·(k/m)^{3/8}",
             lambda scale: _largest(scale)[1].tau_v,
-            lambda scale: (
-                _largest(scale)[1].sigma_v * (OUTPUTS / _largest(scale)[0]) ** 0.375
-            ),
+            lambda scale: _largest(scale)[1].sigma_v * (OUTPUTS / _largest(scale)[0]) ** 0.375,
         ),
         Condition(
             "τ_v ≤ σ_v",

@@ -16,7 +16,6 @@ import scipy.stats
 from jaxtyping import Float, PRNGKeyArray
 from numpy.polynomial import hermite_e, legendre
 
-from unlazy.core.random import host_generator
 from unlazy.lab.arms import StudyArm
 from unlazy.lab.claims import Claim
 from unlazy.lab.paper_files import notes
@@ -27,7 +26,7 @@ from unlazy.theory.smooth_complexity import CONSTANT
 #: Highest degree of the series, and the end of the quadrature.
 DEGREE, END = 21, 13.0
 ROUNDING = 1e-9
-Points = Float[np.ndarray, " n"]
+Points = Float[np.ndarray, " _"]
 
 
 def double_factorial(n: int) -> float:
@@ -152,9 +151,7 @@ class Smooth:
 
 def _odd_series(sign: int) -> Smooth:
     """Return sin z or sinh z up to `DEGREE`."""
-    return Smooth(
-        tuple(i % 2 * sign ** (i // 2) / math.factorial(i) for i in range(DEGREE + 1))
-    )
+    return Smooth(tuple(i % 2 * sign ** (i // 2) / math.factorial(i) for i in range(DEGREE + 1)))
 
 
 SINE, SINH, CUBIC = _odd_series(-1), _odd_series(1), Smooth((1.0, 1.0, 0.0, -0.5))
@@ -260,9 +257,7 @@ LEMMA_E2 = Claim(
             for name in ("size", "slope", "tail_a", "tail_b", "inside_c", "inside_d")
         ),
     ),
-    control=Control(
-        "a function with even terms", lambda scale: _indicators(scale, (EVEN,))
-    ),
+    control=Control("a function with even terms", lambda scale: _indicators(scale, (EVEN,))),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     min_seeds=1,
     label_free_reason="the functions are not learned",

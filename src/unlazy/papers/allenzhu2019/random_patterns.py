@@ -51,7 +51,12 @@ class PatternNetwork(ExactComputation):
             found: np.ndarray = v / np.linalg.norm(v, axis=-1, keepdims=True)
             return found
 
-        a, w1, w2, x = rng.choice((-1.0, 1.0), (k, p)), unit(k, p, d), unit(k, p, d), unit(POINTS, d)
+        a, w1, w2, x = (
+            rng.choice((-1.0, 1.0), (k, p)),
+            unit(k, p, d),
+            unit(k, p, d),
+            unit(POINTS, d),
+        )
         x[: k * p] = w1.reshape(-1, d)
         target = np.zeros((POINTS, k))
         errors, rows, norms = [], [], []
@@ -106,9 +111,7 @@ LEMMA_E1 = Claim(
         network.decay <= 3.0,
         (network.norm_over_bound <= 1.0).refuting(),
     ),
-    control=Control(
-        "functions with even terms", lambda scale: patterns(scale, functions=(EVEN,))
-    ),
+    control=Control("functions with even terms", lambda scale: patterns(scale, functions=(EVEN,))),
     plots=(
         Plot(
             "Error of the network versus its width",
