@@ -42,7 +42,7 @@ class Scales(NamedTuple):
 
 def scales_at(m: int) -> Scales:
     """Return σ_w and σ_v, a large τ_w and a small τ_v within the ranges of the lemma."""
-    return Scales(m**-0.2, m**0.2, m**0.07, 2 * m**-0.17)
+    return Scales(m**-0.2, m**0.05, m**0.07, 1.1 * m**-0.25)
 
 
 def cheapest(preactivations: np.ndarray, gains: np.ndarray, budget: float) -> np.ndarray:
@@ -186,6 +186,13 @@ LEMMA_C1 = Claim(
             lambda scale: _largest(scale)[1].tau_v,
             lambda scale: _largest(scale)[1].sigma_v,
             "≤",
+        ),
+        Condition(
+            "τ_v ≤ 1/polylog(m), taken as 1/log m (Claim C.7)",
+            lambda scale: _largest(scale)[1].tau_v,
+            lambda scale: 1 / math.log(_largest(scale)[0]),
+            "≤",
+            "C",
         ),
     ),
     control=Control(
