@@ -4,7 +4,6 @@ two-layer networks whose activation patterns are those of random weights.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from typing import Any
@@ -108,7 +107,7 @@ CLAIM_E3 = Claim(
     ),
     study=_monomials,
     checks=(
-        *((monomials.monomial_gap[i] <= ROUNDING).by_paper() for i in (1, 3, 7, 15)),
+        *(monomials.monomial_gap[i] <= ROUNDING for i in (1, 3, 7, 15)),
         *(monomials.over_corrected[i] >= 1.0 for i in (1, 3, 7, 15)),
     ),
     control=Control("even degrees", lambda scale: _monomials(scale, even=True)),
@@ -120,11 +119,10 @@ CLAIM_E3 = Claim(
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Smooth:
+class Smooth(eqx.Module):
     """A function on [−1, 1] with constant and odd terms only, by its Taylor coefficients."""
 
-    coefficients: tuple[float, ...]
+    coefficients: tuple[float, ...] = eqx.field(static=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         found: np.ndarray = np.polynomial.polynomial.polyval(x, np.array(self.coefficients))
@@ -185,7 +183,7 @@ class IndicatorFunctions(ExactComputation):
     Each quantity is defined in quantities.csv. `functions`: smooth functions.
     """
 
-    functions: tuple[Smooth, ...] = eqx.field(static=True, default=(SINE, SINH, CUBIC))
+    functions: tuple[Smooth, ...] = (SINE, SINH, CUBIC)
     epsilon: float = eqx.field(converter=float, default=1e-6)
 
     def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:

@@ -84,8 +84,8 @@ COROLLARY = Claim(
     ),
     study=lambda scale: {"hard instance": HardConstruction(precision=64)},
     checks=(
-        *((hard.construction_gap[k] <= ROUNDING).by_paper() for k in range(2, 8)),
-        hard.base_norm.near(1, ROUNDING).by_paper().refuting(),
+        *(hard.construction_gap[k] <= ROUNDING for k in range(2, 8)),
+        hard.base_norm.near(1, ROUNDING).refuting(),
         *((hard.base_over_root[k] <= 2.0 + ROUNDING).refuting() for k in (2, 7)),
         *((hard.composite_exponent[k] <= 1.0).refuting() for k in (2, 7)),
     ),

@@ -37,7 +37,7 @@ class PatternNetwork(ExactComputation):
     """
 
     widths: tuple[int, ...] = eqx.field(static=True, default=WIDTHS["laptop"])
-    functions: tuple[Smooth, ...] = eqx.field(static=True, default=(SINE, CUBIC, SINH, CUBIC))
+    functions: tuple[Smooth, ...] = (SINE, CUBIC, SINH, CUBIC)
 
     axis = "widths"
 
