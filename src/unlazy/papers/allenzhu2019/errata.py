@@ -22,7 +22,7 @@ ERRATA = (
         test=_TESTS + "test_an_initial_mean_of_one_makes_outputs_huge_and_nearly_equal",
     ),
     Erratum(
-        id="allenzhu2019/fact-a3",
+        id="allenzhu2019/fact-a3-norm",
         where="Fact A.3, first inequality",
         printed="In the text we have: ‖F(x)‖ ≤ √k·p·C_s(F)·‖x‖ for every x.",
         correction="‖F(x)‖ ≤ √k·p·C_s(F)·‖(x, 1)‖.",
@@ -45,7 +45,7 @@ ERRATA = (
         test=_TESTS + "test_the_network_has_its_skip_connection",
     ),
     Erratum(
-        id="allenzhu2019/claim-e3",
+        id="allenzhu2019/claim-e3-bound",
         where="Claim E.3, and Eq. (E.1), Appendix E.2",
         printed="In the text we have: |p'_i| ≥ (i − 1)!!/4 for every odd i ≥ 1.",
         correction="|p'_i| = (i − 2)!!/√(2π) ≥ (i − 2)!!/4, with (−1)!! = 1.",

@@ -16,7 +16,7 @@ from jaxtyping import Float, PRNGKeyArray
 from numpy.polynomial import hermite_e, legendre
 
 from unlazy.lab.arms import StudyArm
-from unlazy.lab.claims import Claim
+from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.rules import Control, Scale, arm
 from unlazy.lab.trials import ExactComputation
@@ -113,7 +113,19 @@ CLAIM_E3 = Claim(
     control=Control("even degrees", lambda scale: _monomials(scale, even=True)),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     min_seeds=1,
-    corrections=("allenzhu2019/claim-e3",),
+    corrections=("allenzhu2019/claim-e3-bound",),
+    plots=(
+        Plot(
+            "|p'_i| versus its lower bounds",
+            "i",
+            "|p'_i| ÷ bound",
+            (
+                PlotLine("monomials", "over_corrected", "(i − 2)!!/4"),
+                PlotLine("monomials", "over_printed", "(i − 1)!!/4, as printed"),
+            ),
+            caption="A ratio below 1 means that the bound does not hold.",
+        ),
+    ),
     label_free_reason="the identity has no labels",
     **notes("allenzhu2019/claim-e3"),
 )

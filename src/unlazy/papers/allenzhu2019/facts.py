@@ -116,7 +116,7 @@ FACT_A3 = Claim(
         "neurons twenty times steeper than in the bounds",
         lambda scale: _bounds(scale, steep=20.0),
     ),
-    corrections=("allenzhu2019/fact-a3",),
+    corrections=("allenzhu2019/fact-a3-norm",),
     **notes("allenzhu2019/fact-a3"),
 )
 

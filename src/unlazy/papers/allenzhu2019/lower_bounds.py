@@ -251,7 +251,10 @@ LOWER_BOUNDS = Claim(
             "Minimum risk in the span of a kernel",
             "k",
             "minimum risk over targets and weights ÷ α²",
-            (*(PlotLine(name, "least_risk", name) for name in KERNELS),),
+            (
+                *(PlotLine(name, "least_risk", name) for name in KERNELS),
+                PlotLine("linear", "middle_risk", "linear, median over targets"),
+            ),
             log_y=True,
             caption="With C(d, k)/1000 examples. Theorem: above 1/16 for 99 % of the targets.",
         ),
