@@ -51,15 +51,16 @@ def cheapest(preactivations: np.ndarray, gains: np.ndarray, budget: float) -> np
     order = np.argsort(-gains / costs)
     affordable = order[: int(np.searchsorted(np.cumsum(costs[order]), budget))]
     switched = np.zeros(len(costs), bool)
-    switched[affordable] = True
-    return switched & (gains > 0)
+    switched[affordable] = gains[affordable] > 0
+    return switched
 
 
 def largest_leftover(A: Matrix, g: np.ndarray, budget: float) -> np.ndarray:
     """Return the pattern of active neurons that makes A·D·g large in the first output."""
     active = g >= 0
     sign = np.sign((A * active) @ g)[0]
-    return active ^ cheapest(g, -sign * A[0] * np.abs(g), budget)
+    found: np.ndarray = active ^ cheapest(g, -sign * A[0] * np.abs(g), budget)
+    return found
 
 
 class Coupling(ExactComputation):
@@ -89,7 +90,7 @@ class Coupling(ExactComputation):
         if self.biased:
             A = np.abs(A)
             g = g**3 / (2 * s.sigma_w**2)
-        budget = (s.tau_w * np.linalg.norm(z0)) ** 2
+        budget = float(s.tau_w * np.linalg.norm(z0)) ** 2
         relative = (s.tau_w / s.sigma_w) ** (1 / 3)
         first = largest_leftover(A, g, budget)
         # The perturbation aligned with the first row of A.

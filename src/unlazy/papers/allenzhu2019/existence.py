@@ -30,7 +30,7 @@ Points = Float[np.ndarray, " _"]
 
 def double_factorial(n: int) -> float:
     """Return n!! with (−1)!! = 0!! = 1."""
-    return math.prod(range(n, 0, -2)) * 1.0
+    return float(math.prod(range(n, 0, -2)))
 
 
 def indicator_constant(i: int) -> float:
@@ -38,7 +38,7 @@ def indicator_constant(i: int) -> float:
 
     ∫₀^∞ h_i(t)e^{−t²/2} dt = h_{i−1}(0), since (h_{i−1}e^{−t²/2})' = −h_i·e^{−t²/2}.
     """
-    return (-1) ** ((i - 1) // 2) * double_factorial(i - 2) / math.sqrt(2 * math.pi)
+    return (-1.0) ** ((i - 1) // 2) * double_factorial(i - 2) / math.sqrt(2 * math.pi)
 
 
 @functools.cache

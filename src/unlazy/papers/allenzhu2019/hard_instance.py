@@ -28,7 +28,7 @@ def base_complexity(d: int, k: int) -> float:
 
 def composite_coefficient(k: int) -> float:
     """Return the factor of each of the 2^k neurons of G, k^k/(√k·k!·2^k)."""
-    return k**k / (math.sqrt(k) * math.factorial(k) * 2**k)
+    return float(k) ** k / (math.sqrt(k) * math.factorial(k) * 2.0**k)
 
 
 def composite_complexity(k: int) -> float:

@@ -115,7 +115,7 @@ def base_cost(scale: Scale) -> float:
 
 def composite_cost() -> float:
     """Return k·p_G·C_s(G) with C* = 1."""
-    return INSIDE * 2**INSIDE * composite_complexity(INSIDE)
+    return INSIDE * 2.0**INSIDE * composite_complexity(INSIDE)
 
 
 def tau_v(scale: Scale) -> float:
@@ -134,7 +134,7 @@ def width(scale: Scale) -> float:
     base = base_complexity(size.d, INSIDE) / 2 * (1 + _log_alpha(scale) ** 0.5)
     composite = composite_complexity(INSIDE) / (INSIDE + 1)
     composite *= 1 + (_log_alpha(scale) / INSIDE) ** (INSIDE / 2)
-    return base * composite * 100 / size.inside[0]
+    return float(base * composite * 100 / size.inside[0])
 
 
 #: All conditions of Theorem 1 and Table 1. Complexities have C* = 1, the smallest value.
