@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 
 from programs import drawn, fitted
 from toys import hand_record
@@ -11,12 +12,41 @@ from unlazy.kernels.catalog import kernel_named
 from unlazy.lab.arms import Arm
 from unlazy.lab.engines.local import LocalEngine
 from unlazy.networks.inits import SignedInit
-from unlazy.papers.allenzhu2019.computations import GeneralClass, GradientFormula, HandMade
+from unlazy.papers.allenzhu2019.computations import (
+    GeneralClass,
+    GradientFormula,
+    HandMade,
+    SphereClass,
+)
+from unlazy.papers.allenzhu2019.coupling import PARTS, Coupling, cheapest
+from unlazy.papers.allenzhu2019.existence import (
+    CUBIC,
+    DEGREE,
+    EVEN,
+    SINE,
+    IndicatorFunctions,
+    Monomials,
+    log_hermite,
+)
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, UNLEARNED, figure2
 from unlazy.papers.allenzhu2019.forward import layer_wise
-from unlazy.papers.allenzhu2019.lower_bounds import RankArgument, SpanRisk, allowed, degrees_of
+from unlazy.papers.allenzhu2019.hard_instance import (
+    GoodPredictors,
+    HardConstruction,
+    composite_complexity,
+)
+from unlazy.papers.allenzhu2019.lower_bounds import (
+    ChosenCharacters,
+    RankArgument,
+    SpanRisk,
+    allowed,
+    degrees_of,
+)
+from unlazy.papers.allenzhu2019.probability import IndicatorTails, SignChanges, two_sided_tail
 from unlazy.papers.allenzhu2019.probes import FirstLayerNorm, LayerReadout, readout_r2
+from unlazy.papers.allenzhu2019.random_patterns import PatternNetwork
 from unlazy.papers.allenzhu2019.setting import initial, momentum_sgd
+from unlazy.papers.allenzhu2019.theorem1 import CONDITIONS
 from unlazy.probes.performance import Performance
 from unlazy.report.figures import draw
 from unlazy.report.training import claim_plot
@@ -109,6 +139,95 @@ def test_spans_of_kernels_below_and_far_above_the_threshold():
     assert high["share_hard"][0] == 0 and high["mean_captured"][0] == pytest.approx(1)
 
 
+def test_a_kernel_of_chosen_characters_learns_their_targets_only():
+    """With N > d functions, the targets of N − d sets are learned exactly, no others."""
+    found = ChosenCharacters(None, 12, (3,), examples=24).measure(key=jax.random.key(0))
+    assert found["share_hard"][0] == pytest.approx(1 - 12 / 220)
+    assert abs(found["least_risk"][0]) < 1e-9
+    assert found["middle_risk"][0] == pytest.approx(1)  # x_i is learned, its product is not
+
+
+def test_inputs_without_signal_do_not_lower_the_risk():
+    """Remark D.3: averaging over other inputs cannot increase the error."""
+    with jax.enable_x64(True):
+        found = SpanRisk(
+            kernel_named("rbf"), 6, (3,), examples=20, background=True, precision=64
+        ).measure(key=jax.random.key(0))
+    assert 0 < found["mean_captured"][0] <= 20 / 20 and found["least_risk"][0] >= 0
+
+
+def test_the_conditions_of_theorem_1_are_far_from_met():
+    met = {each.text.split()[0]: each.at("laptop", {}) for each in CONDITIONS}
+    assert len(CONDITIONS) == 15 and not met["T"].met
+    upper = next(each for each in CONDITIONS if "σ_w^{1/4}" in each.text).at("laptop", {})
+    assert not upper.met and upper.constants == "C ≥ 13.7"
+    assert composite_complexity(2) == pytest.approx(3 * 4 / (np.sqrt(2) * 2 * 4) * 2)
+
+
+def test_the_hard_instance_is_a_sum_of_powers():
+    true, control = (
+        HardConstruction(unsigned=u).measure(key=jax.random.key(0)) for u in (False, True)
+    )
+    assert np.max(true["construction_gap"]) < 1e-12 < 0.1 < np.min(control["construction_gap"])
+
+
+def test_the_bounds_of_lemma_d1_are_attained():
+    found = GoodPredictors(functions=2).measure(key=jax.random.key(0))
+    assert found["least_own"] == pytest.approx(0.75)
+    assert found["most_others"] == pytest.approx(1 / 16)
+
+
+def test_tails_are_those_of_known_distributions():
+    for m, t in ((64, 30.0), (256, 60.0)):
+        exact = scipy.stats.chi2.sf(m + t, m) + scipy.stats.chi2.cdf(m - t, m)
+        found = two_sided_tail(lambda s, m=m: ((1 - 2j * s) ** -0.5 * np.exp(-1j * s)) ** m, t)
+        assert found == pytest.approx(exact, rel=1e-6)
+    ratios = IndicatorTails(levels=(5,)).measure(key=jax.random.key(0))
+    assert 0 < ratios["squares_over_bound"][0] < 0.01
+
+
+def test_sign_changes_of_a_gaussian_vector():
+    """For small δ, entries up to c/√m change, with √(2/π)·c³/3 = δ²."""
+    found = SignChanges(1 << 16).measure(key=jax.random.key(0))
+    predicted = np.sqrt(2 / np.pi) * (3 * np.sqrt(np.pi / 2)) ** (1 / 3)
+    assert found["changes_over"][2] == pytest.approx(predicted, rel=0.02)
+    assert np.all(found["norm_over"] <= 1)
+
+
+def test_neurons_are_switched_at_the_least_cost():
+    g, gains = np.array([1.0, -0.1, 0.2, 3.0]), np.array([1.0, 1.0, -1.0, 1.0])
+    np.testing.assert_array_equal(cheapest(g, gains, 1.02), [True, True, False, False])
+    true, control = (
+        Coupling((1 << 12,), biased=b).measure(key=jax.random.key(0)) for b in (False, True)
+    )
+    for name, constant in PARTS.items():
+        assert true[name][0] <= constant, name
+        assert control[name][0] > (constant if name != "base_gap" else 1), name
+
+
+def test_hermite_series_of_indicators():
+    found = Monomials().measure(key=jax.random.key(0))
+    assert np.max(found["monomial_gap"]) < 1e-12
+    np.testing.assert_allclose(found["over_corrected"], 4 / np.sqrt(2 * np.pi))
+    assert found["over_printed"][0] > 1 > found["over_printed"][1]
+    assert log_hermite(3, 50.0) == pytest.approx(np.log(50.0**3 - 3 * 50.0))
+    fit = IndicatorFunctions((SINE,)).measure(key=jax.random.key(0))["fit_over_epsilon"]
+    assert (
+        fit < 1e-3 < IndicatorFunctions((EVEN,)).measure(key=jax.random.key(0))["fit_over_epsilon"]
+    )
+    x = np.linspace(-1, 1, 5)
+    np.testing.assert_allclose(SINE(x), np.sin(x), atol=1e-12)
+    assert len(SINE.coefficients) == DEGREE + 1 and CUBIC.complexity == 1 + 2 + 2
+
+
+def test_networks_with_random_patterns_fit_odd_functions_only():
+    own, even = (
+        PatternNetwork((256, 1 << 15), functions).measure(key=jax.random.key(0))["error"][1]
+        for functions in ((SINE, CUBIC), (EVEN,))
+    )
+    assert own < 0.2 < 0.4 < even
+
+
 def test_the_rank_argument_is_sharp():
     found = RankArgument(n=10, columns=20).measure(key=jax.random.key(0))
     assert found["singled_out"] == 0.5 and found["over_bound"] == pytest.approx(0.9)
@@ -128,7 +247,9 @@ def test_computations_distinguish_the_controls():
         true["slope_over_bound"] < 1
         and true["norm_over_lifted_bound"] < 1 < true["norm_over_printed_bound"]
     )
-    assert steep["slope_over_bound"] > true["slope_over_bound"] and steep["lemma_a2_gap"] > 0.1
+    assert steep["slope_over_bound"] > true["slope_over_bound"]
+    one, other = (SphereClass(steep=steep).measure(key=key) for steep in (1.0, 5.0))
+    assert one["lemma_a2_gap"] < 1e-12 < 0.1 < other["lemma_a2_gap"]
     assert (
         np.max(HandMade().measure(key=key)["formula_gap"])
         < 1e-12

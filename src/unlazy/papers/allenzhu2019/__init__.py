@@ -2,17 +2,22 @@
 
 Three-layer ResNets learn hierarchical targets, kernels do not.
 
-unlazy reproduce 'allenzhu2019/*'     takes about 15 minutes on two cores
+unlazy reproduce 'allenzhu2019/*'
 """
 
 from unlazy.core.naming import Entry
+from unlazy.papers.allenzhu2019.coupling import LEMMA_C1
 from unlazy.papers.allenzhu2019.errata import ERRATA
-from unlazy.papers.allenzhu2019.facts import COMPLEXITY, LEARNER, TASK
+from unlazy.papers.allenzhu2019.existence import CLAIM_E3, LEMMA_E2
+from unlazy.papers.allenzhu2019.facts import COMPLEXITY, FACT_A3, LEARNER, TASK
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, FIGURE2B
 from unlazy.papers.allenzhu2019.figure3 import FIGURE3
 from unlazy.papers.allenzhu2019.figure4 import FIGURE4
 from unlazy.papers.allenzhu2019.forward import FORWARD
+from unlazy.papers.allenzhu2019.hard_instance import COROLLARY, LEMMA_D1
 from unlazy.papers.allenzhu2019.lower_bounds import LOWER_BOUNDS
+from unlazy.papers.allenzhu2019.probability import LEMMA_B3, PROPOSITION_B4
+from unlazy.papers.allenzhu2019.random_patterns import LEMMA_E1
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
 from unlazy.papers.allenzhu2019.theorem1 import THEOREM1
 from unlazy.tasks.hierarchy import HardInstance, PairHierarchy, RealParity, SmoothHierarchy
@@ -38,9 +43,18 @@ BIBTEX = """@inproceedings{allenzhu2019,
 CLAIMS = (
     TASK,
     COMPLEXITY,
+    FACT_A3,
     LEARNER,
     THEOREM1,
+    COROLLARY,
+    LEMMA_B3,
+    PROPOSITION_B4,
+    LEMMA_C1,
     LOWER_BOUNDS,
+    LEMMA_D1,
+    LEMMA_E1,
+    LEMMA_E2,
+    CLAIM_E3,
     FIGURE2A,
     FIGURE2B,
     FORWARD,

@@ -119,7 +119,7 @@ class Complexities(ExactComputation):
 
 
 class GeneralClass(ExactComputation):
-    """Fact A.3 and Lemma A.2 on random functions of Definition A.1.
+    """Fact A.3 on random functions of Definition A.1.
 
     Maximum norms and Lipschitz ratios over random points, ÷ their bounds with C* = 1, the smallest
     constant: C_s = Σ(i + 1)|c_i|. `steep` scales the neurons without changing the bounds.
@@ -176,14 +176,20 @@ class GeneralClass(ExactComputation):
                 np.max(np.linalg.norm(function(near), axis=1) / np.linalg.norm(near, axis=1))
                 / bound
             ),
-            "lemma_a2_gap": self._lemma(rng),
         }
 
-    def _lemma(self, rng: np.random.Generator) -> float:
-        """Return the maximum difference of F and F' of Lemma A.2 on the unit sphere.
 
-        F = e^z + cos z, whose series has constant, odd and even terms.
-        """
+class SphereClass(ExactComputation):
+    """Lemma A.2: a function of Concept 1 and its form in Concept 2 on the unit sphere.
+
+    F = e^z + cos z, whose series has constant, odd and even terms. `steep` scales z in one form.
+    """
+
+    d: int = eqx.field(static=True, default=6)
+    steep: float = eqx.field(converter=float, default=1.0)
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        rng = host_generator(key)
         w = rng.normal(size=self.d)
         w /= np.linalg.norm(w)
         x = rng.normal(size=(500, self.d))
@@ -196,7 +202,7 @@ class GeneralClass(ExactComputation):
         direct = np.exp(lifted[:, :-1] @ w / math.sqrt(2)) + np.cos(
             lifted[:, :-1] @ w / math.sqrt(2)
         )
-        return float(np.max(np.abs(lemma - direct)))
+        return {"lemma_a2_gap": float(np.max(np.abs(lemma - direct)))}
 
 
 class GradientFormula(ExactComputation):

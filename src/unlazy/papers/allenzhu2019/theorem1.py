@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from unlazy.learners.gradient import Descent, GradientDescent
 from unlazy.learners.sources import FreshGradients
 from unlazy.networks.inits import ResNetInit
 from unlazy.networks.residual import HIDDEN
+from unlazy.papers.allenzhu2019.hard_instance import base_complexity, composite_complexity
 from unlazy.probes.performance import Performance
 from unlazy.tasks.hierarchy import HardInstance
 
@@ -96,6 +98,146 @@ def theorem1(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
+#: Bound on ‖F(x)‖ on the hard instance in the form of Concept 1.
+BASE_NORM = 1.0
+CONSTANT = "C"
+
+
+def _log_alpha(scale: Scale) -> float:
+    """Return log(1/α) at the smallest α that is checked."""
+    return math.log(100 / THEOREM_SIZES[scale].inside[0])
+
+
+def base_cost(scale: Scale) -> float:
+    """Return k·p_F·C_s(F) with C* = 1, to which τ_w is proportional."""
+    return INSIDE * base_complexity(THEOREM_SIZES[scale].d, INSIDE)
+
+
+def composite_cost() -> float:
+    """Return k·p_G·C_s(G) with C* = 1."""
+    return INSIDE * 2.0**INSIDE * composite_complexity(INSIDE)
+
+
+def tau_v(scale: Scale) -> float:
+    """Return α·k·p_G·C_s(G), to which τ_v is proportional, at the largest α that is checked."""
+    return THEOREM_SIZES[scale].inside[-1] / 100 * composite_cost()
+
+
+def risk(scale: Scale) -> float:
+    """Return the risk δ to be reached: the smallest bound that is checked, (kα)⁴."""
+    return (INSIDE * THEOREM_SIZES[scale].inside[0] / 100) ** 4
+
+
+def width(scale: Scale) -> float:
+    """Return C_α(F)·C_α(G)·p_F/α with C* = 1, the simplest polynomial for M."""
+    size = THEOREM_SIZES[scale]
+    base = base_complexity(size.d, INSIDE) / 2 * (1 + _log_alpha(scale) ** 0.5)
+    composite = composite_complexity(INSIDE) / (INSIDE + 1)
+    composite *= 1 + (_log_alpha(scale) / INSIDE) ** (INSIDE / 2)
+    return float(base * composite * 100 / size.inside[0])
+
+
+#: All conditions of Theorem 1 and Table 1. Complexities have C* = 1, the smallest value.
+CONDITIONS = (
+    Condition(
+        "α ≤ 1/(k·p_G·C_s(G)), at the largest α checked",
+        lambda scale: THEOREM_SIZES[scale].inside[-1] / 100,
+        lambda scale: 1 / composite_cost(),
+        "≤",
+        CONSTANT,
+    ),
+    Condition(
+        "δ ≥ α⁴·(k·p_G·C_s(G))⁴·(1 + B_F)², for δ = (kα)⁴",
+        risk,
+        lambda scale: (
+            (THEOREM_SIZES[scale].inside[0] / 100 * composite_cost()) ** 4 * (1 + BASE_NORM) ** 2
+        ),
+        constant=CONSTANT,
+    ),
+    Condition(
+        "m ≥ M = poly(C_α(F), C_α(G), p_F, 1/α), taken as C_α(F)·C_α(G)·p_F/α",
+        lambda scale: THEOREM_SIZES[scale].m,
+        width,
+        constant=CONSTANT,
+    ),
+    Condition(
+        "σ_w ≥ m^{−1/2+0.01} (Table 1)",
+        lambda scale: SIGMA_W,
+        lambda scale: THEOREM_SIZES[scale].m ** -0.49,
+    ),
+    Condition(
+        "σ_w ≤ m^{−0.01} (Table 1)",
+        lambda scale: SIGMA_W,
+        lambda scale: THEOREM_SIZES[scale].m ** -0.01,
+        "≤",
+    ),
+    Condition(
+        "σ_v ≥ polylog(m), taken as log m (Table 1)",
+        lambda scale: SIGMA_V,
+        lambda scale: math.log(THEOREM_SIZES[scale].m),
+        constant=CONSTANT,
+    ),
+    Condition(
+        "σ_v ≤ m^{3/8−0.01} (Table 1)",
+        lambda scale: SIGMA_V,
+        lambda scale: THEOREM_SIZES[scale].m ** 0.365,
+        "≤",
+    ),
+    Condition(
+        "τ_w = k·p_F·C_s(F) ≥ m^{1/8+0.001}·σ_w (Table 1)",
+        base_cost,
+        lambda scale: THEOREM_SIZES[scale].m ** 0.126 * SIGMA_W,
+        constant=CONSTANT,
+    ),
+    Condition(
+        "τ_w = k·p_F·C_s(F) ≤ m^{1/8−0.001}·σ_w^{1/4} (Table 1)",
+        base_cost,
+        lambda scale: THEOREM_SIZES[scale].m ** 0.124 * SIGMA_W**0.25,
+        "≤",
+        CONSTANT,
+    ),
+    Condition(
+        "τ_v = α·k·p_G·C_s(G) ≤ 1/polylog(m), taken as 1/log m, at the largest α checked (Table 1)",
+        tau_v,
+        lambda scale: 1 / math.log(THEOREM_SIZES[scale].m),
+        "≤",
+        CONSTANT,
+    ),
+    Condition(
+        "τ_v ≥ σ_v·(k/m)^{3/8}, at the largest α checked (Table 1)",
+        tau_v,
+        lambda scale: SIGMA_V * (INSIDE / THEOREM_SIZES[scale].m) ** 0.375,
+        constant=CONSTANT,
+    ),
+    Condition(
+        "τ_v ≤ σ_v/polylog(m), taken as σ_v/log m, at the largest α checked (Table 1)",
+        tau_v,
+        lambda scale: SIGMA_V / math.log(THEOREM_SIZES[scale].m),
+        "≤",
+        CONSTANT,
+    ),
+    Condition(
+        "learning rate η_w ≤ min{1, δ}, for δ = (kα)⁴ at the smallest α checked",
+        lambda scale: RATE_W,
+        lambda scale: min(1.0, risk(scale)),
+        "≤",
+        CONSTANT,
+    ),
+    Condition(
+        "η_v/η_w ≤ (α·p_G·C_s(G)/(p_F·C_s(F)))², at the largest α checked",
+        lambda scale: RATE_V / RATE_W,
+        lambda scale: (tau_v(scale) / base_cost(scale)) ** 2,
+        "≤",
+        CONSTANT,
+    ),
+    Condition(
+        "T ≥ (k·p_F·C_s(F))²/min{1, δ²} examples, for δ = (kα)⁴ at the smallest α checked",
+        lambda scale: THEOREM_SIZES[scale].examples,
+        lambda scale: base_cost(scale) ** 2 / min(1.0, risk(scale) ** 2),
+        constant=CONSTANT,
+    ),
+)
+
 linear_model, resnet = arms("linear model", "ResNet")
 THEOREM1 = Claim(
     id="allenzhu2019/theorem1",
@@ -112,40 +254,7 @@ THEOREM1 = Claim(
         *(resnet.over_base[alpha] <= 0.1 for alpha in THEOREM_SIZES["laptop"].inside),
         linear_model.over_base.between(0.9, 1.2),
     ),
-    conditions=(
-        Condition(
-            "α ≤ 1/(k·p_G), with p_G = 2^k, at the largest α checked (C_s(G) and the constant set "
-            "to 1)",
-            lambda scale: THEOREM_SIZES[scale].inside[-1] / 100,
-            lambda scale: 1 / (INSIDE * 2**INSIDE),
-            "≤",
-        ),
-        Condition(
-            "σ_w ≥ m^{−1/2+0.01} (Table 1)",
-            lambda scale: SIGMA_W,
-            lambda scale: THEOREM_SIZES[scale].m ** -0.49,
-        ),
-        Condition(
-            "σ_w ≤ m^{−0.01} (Table 1)",
-            lambda scale: SIGMA_W,
-            lambda scale: THEOREM_SIZES[scale].m ** -0.01,
-            "≤",
-        ),
-        Condition(
-            "σ_v ≤ m^{3/8−0.01} (Table 1)",
-            lambda scale: SIGMA_V,
-            lambda scale: THEOREM_SIZES[scale].m ** 0.365,
-            "≤",
-        ),
-        Condition(
-            "at most k²·d/α⁸ examples, at the largest α checked (constant set to 1)",
-            lambda scale: THEOREM_SIZES[scale].examples,
-            lambda scale: (
-                INSIDE**2 * THEOREM_SIZES[scale].d / (THEOREM_SIZES[scale].inside[-1] / 100) ** 8
-            ),
-            "≤",
-        ),
-    ),
+    conditions=CONDITIONS,
     control=shuffled(theorem1),
     plots=(
         Plot(
