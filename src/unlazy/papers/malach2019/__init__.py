@@ -69,6 +69,7 @@ CLAIMS = (
     DEPTH_SEPARATION,
     FIGURE4,
 )
+NOT_RUN = ()
 
 TASKS = {
     "malach2019/figure1": Entry(
