@@ -84,7 +84,7 @@ def threshold_degree(signs: np.ndarray, t: np.ndarray) -> int:
     for degree in range(t.shape[1] + 1):
         if certificate(signs, monomials(t, degree)) is None:
             return degree
-    return t.shape[1] + 1
+    return int(t.shape[1]) + 1
 
 
 class ThresholdDegree(ExactComputation):
