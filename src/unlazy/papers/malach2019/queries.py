@@ -75,7 +75,7 @@ TRAINED: dict[Scale, tuple[int, int]] = {"smoke": (8, 5), "laptop": (16, 100), "
 def statistical_queries(scale: Scale, *, p: float = 0.5) -> dict[str, StudyArm]:
     """Return gradients as queries, and a network trained by an oracle with tolerance τ."""
     n, steps = TRAINED[scale]
-    init = AntisymmetricInit(m=8, w_scale=n**-0.5, b_scale=0.1, a_scale=1.0, activation="relu")
+    init = AntisymmetricInit(m=8, w_scale=n**-0.5, b_scale=0.1, a_scale=1.0, activation="tanh")
     descent = Descent(dict.fromkeys("wbac", 0.5), steps=steps, loss="logistic")
     learner = GradientDescent(
         init, (descent,), source=QueryGradients.of(tolerance(n), "adversarial")
@@ -101,7 +101,7 @@ STATISTICAL_QUERIES = Claim(
     checks=(
         (queries.energy <= 1.0 + 1e-9).by_paper(),
         (queries.queries_ratio >= 1.0).by_paper(),
-        (queries.exponent >= 0.2).exactly().refuting(),
+        (queries.exponent >= 0.2).refuting(),
         network.test_accuracy.between(47.0, 53.0),
     ),
     asymptotic=(
