@@ -176,7 +176,8 @@ class Cluster:
     """A manually started Dask cluster: a scheduler and workers, each a process."""
 
     def __init__(self, port: int) -> None:
-        self.address = f"tcp://127.0.0.1:{port}"
+        self.scheduler_address = f"tcp://127.0.0.1:{port}"
+        self.address = f"insecure+{self.scheduler_address}"
         self.scheduler = self._start(
             "distributed.cli.dask_scheduler",
             "--host",
@@ -210,7 +211,9 @@ class Cluster:
             "--memory-limit",
             "0",
         )
-        self.workers.append(self._start("distributed.cli.dask_worker", self.address, *options))
+        self.workers.append(
+            self._start("distributed.cli.dask_worker", self.scheduler_address, *options)
+        )
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@
 
 Tasks and learners are names, references such as `my.py:Halfspace`, or objects. Without a store,
 records are discarded. An engine is an object, or a name as on the command line: "processes",
-"dask", "tcp://host:port", "slurm".
+"dask", "tls://host:port", "slurm".
 """
 
 from __future__ import annotations

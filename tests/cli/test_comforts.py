@@ -58,6 +58,37 @@ def test_a_wrong_file_is_refused_with_the_nearest_name(run, tmp_path, text, told
     assert run("completion", "bash").exit_code == 0, "what could help must not fail too"
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[compare]\nlearner = ["helper.py:X"]', "a file of code"),
+        ('[reproduce]\njson = "../other.json"', "a path outside of this folder"),
+        ('[report]\nout = "/tmp/page.html"', "a path outside of this folder"),
+        ('[report]\nout = "link/page.html"', "a path outside of this folder"),
+        ('engine = "insecure+tcp://10.0.0.5:8786"', "an engine"),
+    ],
+)
+def test_the_folders_file_cannot_name_code_paths_outside_or_engines(run, tmp_path, text, why):
+    (tmp_path / "link").symlink_to("/tmp")
+    (tmp_path / "helper.py").write_text("raise SystemExit('run')")
+    (tmp_path / "unlazy.toml").write_text(text)
+    found = run("show")
+    assert found.exit_code == 2 and why in found.output and "config.toml" in found.output
+    (tmp_path / "unlazy.toml").unlink()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text(text)
+    assert why not in run("show").output, "the user's own file may"
+
+
+def test_names_from_files_are_neither_markup_nor_commands_of_the_terminal(run, tmp_path):
+    rows = ["k[/dim],b\x1b[31mred,y", *(f"{i % 7},{i % 5},{i % 3}" for i in range(30))]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    found = run("audit", "t.csv", "--target", "z")
+    assert found.exit_code == 2 and "k[/dim]" in found.output and "b\\x1b[31mred" in found.output
+    found = run("doctor", "--engine", "[/red]")
+    assert found.exit_code == 1 and "no engine named '[/red]'" in found.output
+
+
 def test_quiet_says_nothing_and_json_is_still_there(run):
     words = [
         "compare",

@@ -82,7 +82,7 @@ def test_a_control_is_run_and_does_not_hold(run):
     result = run("reproduce", "mine.py:SURE", "--controls", "--json", "b.json")
     (old,), (new,) = (written(name) for name in ("a.json", "b.json"))
     control = new["control"]
-    (check,) = control.pop("checks")
+    (check,), power = control.pop("checks"), control.pop("power")
     assert old["control"]["verdict"] == "not run" and control == {
         "what": "a negative number",
         "verdict": "fails",
@@ -90,7 +90,7 @@ def test_a_control_is_run_and_does_not_hold(run):
         "seeds": 6,
     }
     assert check["check"] == "noisy value ≥ 0" and check["outcome"] == "fails"
-    assert check["mean"] < 0 < check["deviation"]
+    assert check["mean"] < 0 < check["deviation"] and 0 < power < 1
     assert (
         new["verdict"] == "holds"
         and new["numbers"] == {"reproduced": 0, "of": 1}

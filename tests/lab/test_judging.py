@@ -284,6 +284,7 @@ def test_a_control_is_tested_by_the_same_criteria():
         "held": [],
         "checks": [],
         "seeds": 0,
+        "power": None,
     }
     assert judge(false, "paper", good, control=bad).control.outcome == "fails"
     assert judge(false, "paper", good, control=good).control.held == ("Network test_accuracy ≥ 99",)

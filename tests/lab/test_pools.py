@@ -3,7 +3,10 @@ worker, memory, and messages.
 """
 
 import dataclasses
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -276,6 +279,44 @@ def test_engines_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(BadInput, match=r"pip install 'unlazy\[dask\]'"):
         engine_named("dask")
+
+
+def test_a_local_dask_cluster_refuses_connections_without_its_certificate():
+    distributed = pytest.importorskip("distributed")
+    from unlazy.lab.engines.pools.cluster import DaskPool
+
+    pool = DaskPool(count=1)
+    pool.open(2**30)
+    try:
+        address = pool._cluster.scheduler_address
+        assert address.startswith("tls://127.0.0.1") and pool.workers
+        folder = Path(pool._certificates.name)
+        assert [path.stat().st_mode & 0o077 for path in (folder, *folder.iterdir())] == [0] * 4
+        stranger = distributed.Security.temporary()  # certificates of another authority
+        port = address.rpartition(":")[2]
+        for name, security in ((address, stranger), (f"tcp://127.0.0.1:{port}", None)):
+            with pytest.raises((OSError, TimeoutError, ValueError)):
+                distributed.Client(name, security=security, timeout=2, set_as_default=False)
+        if os.getuid() == 0:  # otherwise no other user can be tried
+            assert read_by_another_user("/etc/passwd")
+            assert not read_by_another_user(folder / "key.pem")
+    finally:
+        pool.close()
+    assert not folder.exists()
+
+
+def read_by_another_user(path):
+    """Return what the user "nobody" can read of a file."""
+    return subprocess.run(["cat", str(path)], user=65534, capture_output=True, cwd="/").stdout
+
+
+def test_a_cluster_without_authentication_must_be_named_as_such():
+    pytest.importorskip("distributed")
+    with pytest.raises(
+        BadInput, match=r"everybody who can reach it .* insecure\+tcp://10.0.0.5:8786"
+    ):
+        engine_named("tcp://10.0.0.5:8786")
+    assert engine_named("insecure+tcp://10.0.0.5:8786") and engine_named("tls://10.0.0.5:8786")
 
 
 def test_one_coordinator_waits_for_the_slurm_jobs_of_a_store(tmp_path, monkeypatch):

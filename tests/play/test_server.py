@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 from click.testing import CliRunner
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from unlazy.cli.main import main
@@ -45,6 +45,7 @@ def test_the_page_needs_the_token(host):
         get(host, "/")[0]
         == get(host, "/?token=wrong")[0]
         == get(host, "/status?token=wrong")[0]
+        == get(host, "/?token=%C3%A4")[0]
         == 403
     )
     status, headers, text = get(host, f"/?token={TOKEN}")
@@ -100,12 +101,32 @@ def test_a_long_training_segment_does_not_delay_the_shutdown(monkeypatch, capfd)
     assert capfd.readouterr().err == "", "the server waited for the segment"
 
 
-def test_malformed_input_ends_only_its_session(host):
+@pytest.mark.parametrize("text", ["no JSON", "[]", "1e999", '{"do": "seen", "index": Infinity}'])
+def test_a_message_that_is_no_json_object_ends_only_its_session(host, text):
     with connect(f"ws://{host}/live?token={TOKEN}") as ws:
-        ws.send("no JSON")
-        with pytest.raises(Exception, match=r"1000|1011|1005|close"):
+        ws.send(text)
+        with pytest.raises(ConnectionClosed, match="1003"):
             ws.recv()
     assert get(host, f"/?token={TOKEN}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"do": []},
+        {"do": "seen"} | {"index": -1},
+        {"do": "seen", "index": 1e300},
+        {"do": "try", "preset": "shi2022", "values": {"k": []}},
+        {"do": "try", "preset": "shi2022", "values": []},
+        {"do": "change", "preset": ["shi2022"]},
+    ],
+)
+def test_a_message_with_other_fields_is_refused(host, message):
+    with connect(f"ws://{host}/live?token={TOKEN}") as ws:
+        ws.send(json.dumps(message))
+        answer = json.loads(ws.recv())
+        assert answer["type"] == "refused" and "not a message of the page" in answer["message"]
 
 
 def test_embedded_json_cannot_end_its_element():

@@ -6,7 +6,9 @@ import csv
 import io
 import itertools
 import json
+import os
 import re
+import shutil
 from html.parser import HTMLParser
 
 import plotly.graph_objects
@@ -138,6 +140,25 @@ def test_html_is_well_formed_escaped_and_readable_offline(shown):
     assert len(data) == 2 * len(shown.all_plots)
     for part in data:
         json.loads(part, parse_constant=pytest.fail)
+
+
+def test_a_page_runs_its_own_scripts_only(tmp_path):
+    """In Chromium: charts are drawn, and a script that was smuggled into the body does not run."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = os.environ.get("UNLAZY_CHROMIUM") or shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("Chromium is not installed; set $UNLAZY_CHROMIUM")
+    smuggled = "<script>document.title = 'run'</script><img src=x onerror=\"document.title='run'\">"
+    shown = View("shown", plots=(PLOT,))
+    path = tmp_path / "page.html"
+    path.write_text(page([shown]).replace("<body>", f"<body>{smuggled}", 1), encoding="utf-8")
+    with playwright.sync_playwright() as session:
+        browser = session.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto(path.as_uri())
+        tab.wait_for_selector(".chart svg.main-svg")
+        assert tab.title() == "unlazy: shown"
+        browser.close()
 
 
 def test_charts_are_what_plotly_understands(shown):

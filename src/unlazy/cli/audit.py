@@ -16,6 +16,7 @@ from unlazy.cli.common import (
     json_option,
     prepare_outputs,
     run_options,
+    say,
     write_json,
 )
 from unlazy.core.errors import BadInput
@@ -124,4 +125,4 @@ def audit(
     write_json(outcome.to_json(), json_path)
     if page is not None:
         write_audit(outcome, page)
-        console().print(f"Report written to {page}", soft_wrap=True)
+        say(f"Report written to {page}")

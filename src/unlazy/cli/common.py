@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from unlazy.cli.defaults import QUIET, is_set
-from unlazy.core.errors import BadInput
+from unlazy.core.errors import BadInput, printable
 from unlazy.report.files import check_writable, replacing
 
 SCALES = click.Choice(["smoke", "laptop", "paper"])
@@ -62,7 +62,7 @@ _ENGINE_OPTIONS = (
         default="local",
         show_default=True,
         metavar="NAME",
-        help="Execution engine: local (this process), processes, dask, tcp://host:port (running "
+        help="Execution engine: local (this process), processes, dask, tls://host:port (running "
         "Dask cluster) or slurm.",
     ),
     click.option(
@@ -253,7 +253,9 @@ def console() -> Any:
 def say(text: str) -> None:
     """Print a line unless --quiet is set."""
     if not is_set(QUIET):
-        click.echo(text, err=click.get_current_context().meta.get("machine_reads_output", False))
+        click.echo(
+            printable(text), err=click.get_current_context().meta.get("machine_reads_output", False)
+        )
 
 
 def open_in_browser(path: Path) -> None:
@@ -296,7 +298,7 @@ def write_figure(outcome: Any, path: Path | None, style: str = "page") -> None:
     from unlazy.report.view import view_of
 
     numbers = save_plot(view_of(outcome).plots[0], path, style)
-    console().print(f"Figure written to {path}, data to {numbers}", soft_wrap=True)
+    say(f"Figure written to {path}, data to {numbers}")
 
 
 def integers(name: str, text: str) -> tuple[int, ...]:

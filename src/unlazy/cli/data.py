@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from unlazy.cli.common import console, data_option
+from unlazy.cli.common import console, data_option, say
 
 
 @click.group("data", invoke_without_command=True)
@@ -47,7 +47,7 @@ def data(context: click.Context) -> None:
     )
     for name in SETS:
         if (lacking := missing(name)) is not None:
-            console().print(lacking, soft_wrap=True, highlight=False)
+            say(lacking)
 
 
 @data.command()
@@ -90,5 +90,7 @@ def fetch(names: tuple[str, ...], folder: Path | None) -> None:
         for name in names:
             files = fetch_set(name, folder, progress)
             shown.print(
-                f"{SETS[name].title.partition(',')[0]} is in {files[0].parent}", soft_wrap=True
+                f"{SETS[name].title.partition(',')[0]} is in {files[0].parent}",
+                soft_wrap=True,
+                markup=False,
             )

@@ -3,6 +3,9 @@
 Precedence: command line, environment, `unlazy.toml` in the working folder, `config.toml` in the
 user's configuration folder. Keys are the long names of options. A table with the name of a command
 applies to that command only.
+
+The file of the working folder may be somebody else's: files of code, paths outside of the folder
+and engines are accepted in the user's own file and on the command line only.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from unlazy.core.errors import BadInput, unknown
 LOCAL = "unlazy.toml"
 #: Environment variables that take precedence over configuration files, by option.
 ENVIRONMENT = {"store": "UNLAZY_STORE"}
+#: Options that a file in the working folder cannot set, since they start processes elsewhere.
+TRUSTED_ONLY = ("engine", "slurm")
 #: Keys of both options in the context.
 QUIET, VERBOSE = "quiet", "verbose"
 
@@ -63,6 +68,13 @@ def default_map(commands: Mapping[str, click.Command]) -> dict[str, dict[str, An
     known = {name: options_of(command) for name, command in commands.items()}
     every = {option for options in known.values() for option in options}
     found: dict[str, dict[str, Any]] = {name: {} for name in commands}
+
+    def put(path: Path, command: str, key: str, value: Any) -> None:
+        option = known[command][key]
+        if path != user_file():
+            _refuse_untrusted(path, option, key, value)
+        _put(found[command], option, key, value)
+
     for path in files():
         for key, value in read(path).items():
             if isinstance(value, dict):
@@ -71,14 +83,34 @@ def default_map(commands: Mapping[str, click.Command]) -> dict[str, dict[str, An
                 for option, inner in value.items():
                     if option not in known[key]:
                         raise BadInput(f"{path}, [{key}]: {unknown('option', option, known[key])}")
-                    _put(found[key], known[key][option], option, inner)
+                    put(path, key, option, inner)
             elif key not in every:
                 raise BadInput(f"{path}: {unknown('option', key, every)}")
             else:
                 for name, options in known.items():
                     if key in options:
-                        _put(found[name], options[key], key, value)
+                        put(path, name, key, value)
     return found
+
+
+def _refuse_untrusted(path: Path, option: click.Option, key: str, value: Any) -> None:
+    """Raise `BadInput` if a file in the working folder sets what could harm its user."""
+    texts = [str(each) for each in (value if isinstance(value, list) else [value])]
+    folder = path.parent.resolve()
+    if key in TRUSTED_ONLY:
+        why = "an engine"
+    elif any(".py" in text for text in texts):
+        why = "a file of code"
+    elif isinstance(option.type, click.Path) and not all(
+        (folder / Path(text).expanduser()).resolve().is_relative_to(folder) for text in texts
+    ):
+        why = "a path outside of this folder"
+    else:
+        return
+    raise BadInput(
+        f"{path}: `{key}` names {why}, which is accepted only in {user_file()} or on the command "
+        "line: a folder that somebody else made must not run code or write files elsewhere."
+    )
 
 
 def _put(defaults: dict[str, Any], option: click.Option, key: str, value: Any) -> None:

@@ -14,7 +14,7 @@ from unlazy.cli.common import console, default_store, store_option
 @click.option(
     "--engine",
     metavar="NAME",
-    help="Run one small trial on this engine: local, processes, dask, tcp://host:port, slurm.",
+    help="Run one small trial on this engine: local, processes, dask, tls://host:port, slurm.",
 )
 @store_option
 def doctor(engine: str | None, store_path: Path | None) -> None:
@@ -32,7 +32,9 @@ def doctor(engine: str | None, store_path: Path | None) -> None:
     for sign in signs(store_path or default_store(), engine):
         failed += not sign.healthy
         mark = "–" if sign.optional else "[green]✓[/]" if sign.healthy else "[red]✗[/]"
-        screen.print(f"{mark} {sign.what}: {escape(sign.found)}", highlight=False, soft_wrap=True)
+        screen.print(
+            f"{mark} {escape(f'{sign.what}: {sign.found}')}", highlight=False, soft_wrap=True
+        )
     screen.print(f"{count(failed, 'check')} failed." if failed else "All checks passed.")
     if failed:
         sys.exit(1)

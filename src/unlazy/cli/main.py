@@ -33,7 +33,7 @@ from unlazy.cli.scaling import scaling
 from unlazy.cli.show import show
 from unlazy.cli.store import store
 from unlazy.cli.uci import uci
-from unlazy.core.errors import UnlazyError
+from unlazy.core.errors import UnlazyError, printable
 
 #: Former words of the command line, accepted with a warning for one release.
 RENAMED = {
@@ -88,7 +88,7 @@ class _Commands(click.Group):
         except UnlazyError as error:
             if ctx.meta.get(f"unlazy.{VERBOSE}"):
                 raise
-            raise _Refused(str(error)) from error
+            raise _Refused(printable(str(error))) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if any("\0" in word for word in args):

@@ -18,6 +18,7 @@ from unlazy.cli.common import (
     json_option,
     prepare_outputs,
     run_options,
+    say,
     scale_option,
     write_json,
 )
@@ -86,4 +87,4 @@ def readings(
     write_json(outcome.to_json(), json_path)
     if out is not None:
         outcome.page(out)
-        console().print(f"Page written to {out}", soft_wrap=True)
+        say(f"Page written to {out}")

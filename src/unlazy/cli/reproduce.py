@@ -17,6 +17,7 @@ from unlazy.cli.common import (
     json_option,
     prepare_outputs,
     run_options,
+    say,
     scale_option,
     write_json,
 )
@@ -107,7 +108,7 @@ def reproduce(
             heading(names, f"{scale} scale", f"store {session.store.path}")
             for outcome in judged(studies, session):
                 if isinstance(outcome, Incomplete):
-                    console().print(f"[red]Incomplete:[/] {outcome}", soft_wrap=True)
+                    say(f"Incomplete: {outcome}")
                     failed = not shuffle_labels
                 else:
                     print_verdict(outcome, console(), details=is_set(VERBOSE))
@@ -117,7 +118,7 @@ def reproduce(
     if rows:
         console().print(terminal(waiting(rows), "Not run yet"))
     if shuffle_labels:
-        console().print(null_sentence(verdicts))
+        say(null_sentence(verdicts))
     write_json(
         [*(verdict.to_json() for verdict in verdicts), *(row.to_json() for row in rows)], json_path
     )

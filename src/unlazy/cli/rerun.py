@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from unlazy.cli.common import (
-    console,
     default_store,
     engine_options,
     json_option,
     prepare_outputs,
+    say,
     store_option,
     write_json,
 )
@@ -77,13 +77,11 @@ def rerun(
     allowed = TOLERANCE if tolerance is None else tolerance
     found = differences(old, new, allowed)
     worst = max(found, key=lambda each: each.largest, default=None)
-    screen = console()
     for each in found:
         if each.largest:
-            screen.print(
+            say(
                 f"  {each.measure}: difference "
-                f"{each.largest:.2g}{'' if each.equal else f', more than {allowed:g}'}",
-                highlight=False,
+                f"{each.largest:.2g}{'' if each.equal else f', more than {allowed:g}'}"
             )
     changed = [
         f"{name} {old.provenance.get(name)} → {new.provenance[name]}"
@@ -91,7 +89,7 @@ def rerun(
         if old.provenance.get(name) != new.provenance[name]
     ]
     if changed:
-        screen.print(f"  Changed: {', '.join(changed)}", highlight=False, soft_wrap=True)
+        say(f"  Changed: {', '.join(changed)}")
     good = all(each.equal for each in found)
     result = (
         "bitwise equal"
@@ -100,10 +98,9 @@ def rerun(
         if good
         else "DIFFERENT"
     )
-    screen.print(
+    say(
         f"{old.key}: {result}, {count(len(found), 'measure')}; {old.seconds:.3g} s before, "
-        f"{new.seconds:.3g} s now",
-        highlight=False,
+        f"{new.seconds:.3g} s now"
     )
     write_json(
         {

@@ -19,6 +19,7 @@ from unlazy.cli.common import (
     learner_option,
     prepare_outputs,
     run_options,
+    say,
     set_option,
     style_option,
     write_figure,
@@ -107,7 +108,7 @@ def scaling(
         )
         outcome = session.run_one(study)
         new = session.callback.trials
-        console().print(f"{counted(new, 'trial')} run." if new else "All trials are stored.")
+        say(f"{counted(new, 'trial')} run." if new else "All trials are stored.")
     print_outcome(outcome, console())
     write_json(outcome.to_json(), json_path)
     write_figure(outcome, figure, style)

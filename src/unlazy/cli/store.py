@@ -15,6 +15,7 @@ from unlazy.cli.common import (
     default_store,
     json_option,
     prepare_outputs,
+    say,
     store_option,
     write_json,
 )
@@ -46,20 +47,17 @@ def check(store_path: Path | None) -> None:
     screen = console()
     for problem in found.problems:
         screen.print(f"[red]✗[/] {escape(problem)}", highlight=False, soft_wrap=True)
-    screen.print(
+    say(
         f"{path}: {count(found.records, 'record')}, {count(found.runs, 'run')}, "
-        f"{count(found.failures, 'failure')}",
-        highlight=False,
-        soft_wrap=True,
+        f"{count(found.failures, 'failure')}"
     )
     if found.problems:
-        screen.print(
+        say(
             f"{count(len(found.problems), 'problem')}. Copy the intact records: unlazy store merge "
-            f"{path} --store NEW",
-            soft_wrap=True,
+            f"{path} --store NEW"
         )
         sys.exit(1)
-    screen.print("No damage found.")
+    say("No damage found.")
 
 
 @store.command()
@@ -84,7 +82,7 @@ def diff(key: str, details: bool, store_path: Path | None, json_path: Path | Non
             raise BadInput(f"{path} has no record with a key that begins with {key!r}.")
         found = compare(opened, key.partition(".")[0])
     screen = console()
-    screen.print(f"{path}: {escape(_summary(found))}", highlight=False, soft_wrap=True)
+    screen.print(escape(f"{path}: {_summary(found)}"), highlight=False, soft_wrap=True)
     for pair in found:
         changed = _some([each for each in pair.differences if each.largest], details)
         screen.print(
@@ -154,11 +152,9 @@ def merge(sources: tuple[Path, ...], store_path: Path | None) -> None:
     with Store(path) as target:
         found = merged(target, sources)
     screen = console()
-    screen.print(
+    say(
         f"{path}: {count(found.added, 'record')} added, {found.known} already stored, "
-        f"{count(found.runs, 'run')} added",
-        highlight=False,
-        soft_wrap=True,
+        f"{count(found.runs, 'run')} added"
     )
     for problem in found.damaged:
         screen.print(f"[red]Skipped:[/] {escape(problem)}", highlight=False, soft_wrap=True)
@@ -166,7 +162,7 @@ def merge(sources: tuple[Path, ...], store_path: Path | None) -> None:
         shown = ", ".join(found.differing[:5])
         screen.print(
             f"[yellow]{count(len(found.differing), 'trial')} with different numbers;[/] those of "
-            f"{path} are kept: {shown}",
+            f"{escape(str(path))} are kept: {shown}",
             soft_wrap=True,
         )
     if found.damaged or found.differing:
@@ -190,20 +186,11 @@ def gc(days: float, dry_run: bool, store_path: Path | None) -> None:
     from unlazy.report.labels import count
 
     path = store_path or default_store()
-    screen = console()
     with Store(path, read_only=dry_run) as open_store:
         keys = unreferred(open_store, days)
         if dry_run:
-            screen.print(
-                f"{path}: {count(len(keys), 'record')} would be removed",
-                highlight=False,
-                soft_wrap=True,
-            )
+            say(f"{path}: {count(len(keys), 'record')} would be removed")
             return
         open_store.remove(keys)
         freed = open_store.tidy()
-    screen.print(
-        f"{path}: {count(len(keys), 'record')} removed, {max(freed, 0) / 2**20:.1f} MiB freed",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"{path}: {count(len(keys), 'record')} removed, {max(freed, 0) / 2**20:.1f} MiB freed")

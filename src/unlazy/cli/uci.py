@@ -18,6 +18,7 @@ from unlazy.cli.common import (
     json_option,
     prepare_outputs,
     run_options,
+    say,
     write_json,
 )
 from unlazy.core.errors import BadInput
@@ -91,7 +92,7 @@ def uci(
     write_json(outcome.to_json(), json_path)
     if figure is not None:
         save_ranking(outcome.standings, figure)
-        console().print(f"Figure written to {figure}", soft_wrap=True)
+        say(f"Figure written to {figure}")
 
 
 def _command(

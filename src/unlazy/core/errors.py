@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 
@@ -46,3 +47,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> BadInput:
         else f"Known: {', '.join(known) or 'none'}."
     )
     return BadInput(f"There is no {kind} named {name!r}. {hint}")
+
+
+def printable(text: str) -> str:
+    """Return a text with control characters spelled out, which a terminal would obey."""
+    return "".join(
+        repr(each)[1:-1] if unicodedata.category(each) == "Cc" and each not in "\n\t" else each
+        for each in text
+    )

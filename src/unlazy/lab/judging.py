@@ -30,6 +30,7 @@ from unlazy.lab.checking import (
 )
 from unlazy.lab.claims import Claim
 from unlazy.lab.conditions import Met
+from unlazy.lab.controls import ControlVerdict, finite, judge_control
 from unlazy.lab.draws import Draw, Tally, draws
 from unlazy.lab.provenance import summary
 from unlazy.lab.rules import Quantity, Scale
@@ -62,42 +63,6 @@ STANDING: tuple[Outcome, ...] = (
 )
 #: Factor from which a bound of the paper is called loose.
 LOOSE = 10.0
-
-
-@dataclasses.dataclass(frozen=True)
-class ControlCheck:
-    """A check on the negative control: its result, and mean and SD of the quantity over seeds."""
-
-    check: str
-    outcome: Ruling
-    mean: float | None
-    deviation: float | None
-
-
-@dataclasses.dataclass(frozen=True)
-class ControlVerdict:
-    """Outcome of the negative control, and the results of the checks that count."""
-
-    what: str
-    outcome: Outcome
-    checks: tuple[ControlCheck, ...] = ()
-    seeds: int = 0
-
-    @property
-    def held(self) -> tuple[str, ...]:
-        """Checks that hold on the control, too."""
-        return tuple(each.check for each in self.checks if each.outcome == "holds")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the control as JSON data."""
-        checks = [dataclasses.asdict(each) for each in self.checks]
-        return {
-            "what": self.what,
-            "verdict": self.outcome,
-            "held": list(self.held),
-            "checks": checks,
-            "seeds": self.seeds,
-        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,11 +150,11 @@ class Verdict(Shown):
             "hypotheses": [
                 {
                     "condition": met.condition.text,
-                    "value": _plain(met.value),
+                    "value": finite(met.value),
                     "sense": met.condition.sense,
-                    "needed": _plain(met.needed),
+                    "needed": finite(met.needed),
                     "met": met.met,
-                    "factor": _plain(met.factor),
+                    "factor": finite(met.factor),
                     "constants": met.constants,
                 }
                 for met in self.conditions
@@ -203,7 +168,7 @@ class Verdict(Shown):
                     "check": str(j.check),
                     "bounds": j.check.origin,
                     "verdict": j.outcome,
-                    "measured": _plain(j.measured.mean),
+                    "measured": finite(j.measured.mean),
                     "reason": j.reason,
                 }
                 for j in self.check_results
@@ -212,8 +177,8 @@ class Verdict(Shown):
             "published_outcomes": {
                 str(p.quantity): outcome for p, outcome in self.numbers.outcomes.items()
             },
-            "measured": {str(q): _plain(e.mean) for q, e in self.measured.items()},
-            "interval": {str(q): [_plain(e.low), _plain(e.high)] for q, e in self.measured.items()},
+            "measured": {str(q): finite(e.mean) for q, e in self.measured.items()},
+            "interval": {str(q): [finite(e.low), finite(e.high)] for q, e in self.measured.items()},
             "seeds": list(self.seeds),
             "look": self.look,
             "seconds": round(self.seconds, 3),
@@ -233,33 +198,12 @@ class Verdict(Shown):
         }
 
 
-def _plain(value: float) -> float | None:
-    """Round to seven digits; JSON has no NaN and no infinity."""
-    return float(f"{value:.7g}") if math.isfinite(value) else None
-
-
 def level_of(look: int) -> float:
     """Return the confidence level of an interim analysis.
 
     It is 1 − 0.05·2^−look; `look` = 0 is the only analysis of a fixed number of seeds.
     """
     return 1 - (1 - LEVEL) / 2.0**look
-
-
-def judge_control(
-    claim: Claim, scale: Scale, records: Mapping[str, Sequence[Record]]
-) -> ControlVerdict:
-    """Apply the acceptance criteria to the records of the negative control."""
-    assert claim.control is not None
-    check_results = judge_checks(claim, scale, records)
-    outcome, _ = ruling(claim, scale, check_results)
-    checks = tuple(
-        ControlCheck(str(j.check), j.outcome, _plain(j.measured.mean), _plain(j.measured.deviation))
-        for j in check_results
-        if j.check.counts
-    )
-    seeds = max((j.measured.seeds for j in check_results), default=0)
-    return ControlVerdict(claim.control.what, outcome, checks, seeds)
 
 
 def judge(

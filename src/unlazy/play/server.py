@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib.resources
 import json
+import re
 import secrets
 import socket
 import threading
@@ -13,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -24,36 +27,38 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 import unlazy
 from unlazy.play.scenario import Preset
 from unlazy.play.session import Session
+from unlazy.report.policy import policy
 
 #: Accepted host names; others are refused (protection against DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]
-#: Forbids loading external resources and connecting to other servers.
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
-    "blob:; connect-src 'self'"
-)
+#: Addresses to which the page may connect: its own server.
+CONNECT = "'self' ws://127.0.0.1:* ws://localhost:*"
 #: Scripts of the page, in loading order.
 SCRIPTS = ("drawing.js", "views.js", "player.js")
 
 
+@functools.cache
+def _part(name: str) -> str:
+    folder = importlib.resources.files("unlazy.play").joinpath("page")
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    return "\n".join(_part(name) for name in SCRIPTS)
+
+
 def page(recording: dict[str, Any] | None = None, *, opening: dict[str, Any] | None = None) -> str:
     """Return the page as one HTML file: live, or with a recording that needs no server."""
-    folder = importlib.resources.files("unlazy.play").joinpath("page")
-
-    def text(name: str) -> str:
-        return folder.joinpath(name).read_text(encoding="utf-8")
-
     parts = {
-        "style": text("style.css"),
-        "script": "\n".join(text(name) for name in SCRIPTS),
+        "policy": policy([_script()], CONNECT if recording is None else ""),
+        "style": _part("style.css"),
+        "script": _script(),
         "recording": embedded(recording),
         "opening": embedded(opening),
         "version": unlazy.__version__,
     }
-    html = text("page.html")
-    for name, part in parts.items():
-        html = html.replace(f"@{name}@", part)
-    return html
+    # In one pass: a part may contain the name of another.
+    return re.sub(r"@(\w+)@", lambda found: parts.get(found[1], found[0]), _part("page.html"))
 
 
 def embedded(data: Any) -> str:
@@ -76,7 +81,7 @@ def application(
     sessions: set[Session] = set()
 
     def valid(given: str | None) -> bool:
-        return given is not None and secrets.compare_digest(given, token)
+        return given is not None and secrets.compare_digest(given.encode(), token.encode())
 
     async def show(request: Request) -> Response:
         if not valid(request.query_params.get("token")):
@@ -84,7 +89,7 @@ def application(
                 "This page needs the token that `unlazy play` printed.", status_code=403
             )
         headers = {
-            "Content-Security-Policy": POLICY,
+            "Content-Security-Policy": policy([_script()], CONNECT) + "; frame-ancestors 'none'",
             "Cache-Control": "no-store",
             "Referrer-Policy": "no-referrer",
         }
@@ -119,11 +124,11 @@ def application(
         sender = asyncio.create_task(_send_all(ws, outbox))
         try:
             while True:
-                command = json.loads(await ws.receive_text())
-                if isinstance(command, dict):
-                    session.submit(command)
-        except (WebSocketDisconnect, ValueError):
+                session.submit(_command(await ws.receive_text()))
+        except WebSocketDisconnect:
             pass
+        except ValueError as error:  # not a message of the page
+            await ws.close(code=1003, reason=str(error)[:100])
         finally:
             session.stop(wait=False)
             sender.cancel()
@@ -146,6 +151,14 @@ def application(
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)],
         lifespan=lifespan,
     )
+
+
+def _command(text: str) -> dict[str, Any]:
+    """Return a message as a command; raise `ValueError` if it is not a JSON object."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ValueError(f"A message must be a JSON object: {error}") from None
 
 
 async def _send_all(ws: WebSocket, outbox: asyncio.Queue[dict[str, Any]]) -> None:

@@ -13,7 +13,9 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from unlazy.core.errors import BadInput, UnlazyError
 from unlazy.lab.engines.local import LocalEngine, use_compilation_cache
@@ -30,6 +32,17 @@ AHEAD = 30
 MEMORY = 512 << 20
 
 Send = Callable[[dict[str, Any]], None]
+
+
+class Command(msgspec.Struct):
+    """A message of the page: what to do, the frame shown, and the values of the parameters."""
+
+    do: str
+    index: Annotated[int, msgspec.Meta(ge=0)] = 0
+    preset: str = ""
+    values: dict[str, str | bool | int | float] = {}
+    field: str | None = None
+    from_here: bool = False
 
 
 class Session:
@@ -98,7 +111,11 @@ class Session:
                 self._working = False
 
     def _obey(self, command: dict[str, Any]) -> None:
-        match command.get("do"):
+        try:
+            msgspec.convert(command, Command)
+        except msgspec.ValidationError as error:
+            raise BadInput(f"This is not a message of the page: {error}.") from None
+        match command["do"]:
             case "train":
                 self._train()
             case "seen":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -15,13 +16,9 @@ from unlazy.report.charts import chart
 from unlazy.report.files import replacing
 from unlazy.report.formulas import html_scripts, html_text
 from unlazy.report.labels import MARKS, PASSES
+from unlazy.report.policy import policy
 from unlazy.report.view import View, ViewImage, ViewPlot, ViewTable, distinct, overview
 
-#: Content security policy: the browser fetches nothing.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: "
-    "blob:; font-src data:"
-)
 _STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #57606a; --rule: #d0d7de;
   --shade: #f6f8fa; --link: #0550ae; --holds: #116329; --fails: #a40e26; --undecided: #6e4c00; }
@@ -268,26 +265,27 @@ def write_page(views: Sequence[View], path: Path) -> None:
 
 
 def document(title: str, body: Sequence[str]) -> str:
-    """Return a whole page that needs no network, with the script for its charts if it has any."""
+    """Return a whole page that needs no network, with the scripts for its charts if it has any."""
+    scripts = _scripts() if any('class="chart"' in part for part in body) else ()
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(scripts)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
         *body,
-        _scripts() if any('class="chart"' in part for part in body) else "",
+        "<noscript><p>Charts need JavaScript.</p></noscript>" if scripts else "",
+        *(f"<script>{script}</script>" for script in scripts),
         "</body>\n</html>\n",
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _scripts() -> str:
+@functools.cache
+def _scripts() -> tuple[str, ...]:
+    """Return the scripts that draw charts."""
     from plotly.offline import get_plotlyjs
 
-    return (
-        "<noscript><p>Charts need JavaScript.</p></noscript>"
-        f"\n<script>{get_plotlyjs()}</script>\n<script>{_SCRIPT}</script>"
-    )
+    return get_plotlyjs(), _SCRIPT
 
 
 def _footer(views: Sequence[View]) -> str:

@@ -154,6 +154,11 @@ def _power(value: float) -> str:
     return f"{digit}e{int(power)}"
 
 
+def percent(fraction: float) -> str:
+    """Return a fraction in whole percent, such as "98 %"."""
+    return f"{100 * fraction:.0f} %"
+
+
 def number(value: float, measure: str = "") -> str:
     """Return a number with the digits that its measure deserves."""
     if not math.isfinite(value):

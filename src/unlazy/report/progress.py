@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -24,6 +23,7 @@ from rich.progress import (
 from unlazy.lab.engines.base import Plan
 from unlazy.lab.run import NullRunCallback, Round, RunCallback
 from unlazy.lab.trials import Failure, Runnable
+from unlazy.report.terminal import escaped
 
 #: Maximum number of failed trials printed.
 FAILURES_SHOWN = 5
@@ -70,7 +70,7 @@ class RunProgress:
             )
             self._once(
                 f"Running {_trials(round.outdated)} again: the stored records were made by other "
-                f"code, libraries or data (changed: {escape(named)}{more})."
+                f"code, libraries or data (changed: {escaped(named)}{more})."
             )
         if not round.plan.trials:
             if not self.brief:
@@ -107,7 +107,7 @@ class RunProgress:
                 "same command tries them again."
             )
         for failure in failures[:FAILURES_SHOWN]:
-            self._print(f"  {failure.id}: {escape(failure.reason)}")
+            self._print(f"  {failure.id}: {escaped(failure.reason)}")
         if len(failures) > FAILURES_SHOWN:
             self._print(f"  … and {len(failures) - FAILURES_SHOWN} more")
 
@@ -119,7 +119,7 @@ class RunProgress:
         if passing:
             self._stage = sentence
         else:
-            self._print(f"  {escape(sentence)}")
+            self._print(f"  {escaped(sentence)}")
 
     def compiling(self, programs: int) -> None:
         if self._bar is not None:
@@ -184,7 +184,7 @@ class ProgressBar:
         self._workers, self._done, self._start = 0, 0, time.perf_counter()
         columns = (
             SpinnerColumn(),
-            *([TextColumn(f"{escape(stage)} ·")] if stage else []),
+            *([TextColumn(f"{escaped(stage)} ·")] if stage else []),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),

@@ -9,17 +9,35 @@ from rich.console import Console
 
 from unlazy.lab.claims import Claim
 from unlazy.lab.conditions import Condition
+from unlazy.lab.controls import (
+    MIN_POWER,
+    ControlVerdict,
+    judge_control,
+    power,
+    seeds_for_power,
+)
 from unlazy.lab.paper_files import definition_of
 from unlazy.lab.rules import DEVELOPMENT, EVALUATION, SCALES, TUNING, USUAL_SCALES
 from unlazy.lab.store import Store
-from unlazy.report.labels import ORIGINS, bounds_of, count, definitions_of, number, quantity_label
+from unlazy.report.labels import (
+    ORIGINS,
+    bounds_of,
+    count,
+    definitions_of,
+    number,
+    percent,
+    quantity_label,
+)
 from unlazy.report.terminal import print_view
 from unlazy.report.view import View, ViewTable
+from unlazy.studies.claim import stored_control
 
 
-def rule_view(claim: Claim, registered: str | None) -> View:
-    """Return how a claim is tested; `registered` is the time at which the store first saw the
-    acceptance criteria.
+def rule_view(claim: Claim, registered: str | None, control: ControlVerdict | None = None) -> View:
+    """Return how a claim is tested.
+
+    `registered`: time at which the store first saw the acceptance criteria. `control`: the stored
+    negative control at laptop scale, from which the power of the criteria is computed.
     """
     rows = tuple(
         (
@@ -42,7 +60,7 @@ def rule_view(claim: Claim, registered: str | None) -> View:
     return View(
         claim.id,
         context=claim.where,
-        lines=_lines(claim, registered),
+        lines=(*_lines(claim, registered), ("Power", _power(claim, control))),
         tables=tuple(tables),
         parts=tuple(_parts(claim)),
     )
@@ -83,6 +101,22 @@ def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
     since = f"These criteria are in the store since {registered[:19]} UTC." if registered else ""
     lines.append(("Store", since or "Not yet run with this store."))
     return tuple(lines)
+
+
+def _power(claim: Claim, control: ControlVerdict | None) -> str:
+    """Return the power of the criteria with the default number of seeds, in words."""
+    if control is None:
+        return (
+            f"not computed: run unlazy reproduce {claim.id} --controls --first-seed {DEVELOPMENT}"
+        )
+    seeds = claim.seeds["laptop"]
+    found = power(claim, control.checks, seeds)
+    text = (
+        f"≥ {percent(found)} to reject the control with {count(seeds, 'seed')}, from "
+        f"{count(control.seeds, 'run')} of the control"
+    )
+    needed = None if found >= MIN_POWER else seeds_for_power(claim, control.checks)
+    return text if found >= MIN_POWER else f"{text}; {needed or 'more than 100'} seeds needed"
 
 
 def _parts(claim: Claim) -> list[View]:
@@ -129,4 +163,6 @@ def rule_json(claim: Claim) -> dict[str, Any]:
 def print_rule(claim: Claim, store: Store | None, console: Console) -> None:
     """Print how a claim is tested."""
     since = None if store is None else store.rule_registered(claim.id, claim.rule)
-    print_view(rule_view(claim, since), console)
+    records = None if store is None else stored_control(claim, "laptop", store)
+    control = None if records is None else judge_control(claim, "laptop", records)
+    print_view(rule_view(claim, since, control), console)

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from unlazy.core.errors import printable
 from unlazy.report.formulas import plain
 from unlazy.report.labels import COLORS, MARKS
 from unlazy.report.view import View, ViewTable, view_of
@@ -67,16 +68,16 @@ def print_view(view: View, console: Console, *, details: bool = False) -> None:
 
 
 def _whole(view: View, width: int, details: bool, limits: _Limits) -> Iterator[RenderableType]:
-    context = f" · {escape(plain(view.context))}" if view.context else ""
-    yield _text(f"[bold]{escape(plain(view.title))}[/]{context}")
+    context = f" · {escaped(plain(view.context))}" if view.context else ""
+    yield _text(f"[bold]{escaped(plain(view.title))}[/]{context}")
     yield from _body(view, width, details, limits)
     if view.more and view.details and not details:
         hidden = ", ".join(part.title for part in view.details)
-        yield _text(f"[dim]{escape(plain(view.more))}: {escape(hidden)}[/]")
+        yield _text(f"[dim]{escaped(plain(view.more))}: {escaped(hidden)}[/]")
 
 
 def _body(view: View, width: int, details: bool, limits: _Limits) -> Iterator[RenderableType]:
-    takeaway = escape(plain(view.takeaway))
+    takeaway = escaped(plain(view.takeaway))
     if view.status:
         mark = MARKS[view.status]
         word = f"[bold {COLORS[view.status]}]{mark[:2]}{mark[2:].upper()}[/]"
@@ -88,20 +89,25 @@ def _body(view: View, width: int, details: bool, limits: _Limits) -> Iterator[Re
     for item in view.items:
         text = plain(_FORMULA.sub("\n", item))
         bullet = Table.grid(padding=(0, 1, 0, 0))
-        bullet.add_row("  ·", escape(text))
+        bullet.add_row("  ·", escaped(text))
         yield bullet
     for each in view.tables:
         yield table(each, details=details, limit=limits.rows)
         if each.caption:
-            yield _text(f"[dim]{escape(_cut(plain(each.caption), width, limits))}[/]")
+            yield _text(f"[dim]{escaped(_cut(plain(each.caption), width, limits))}[/]")
     if view.code:  # wrapped lines would not be code
         yield Text(view.code, no_wrap=True, overflow="ignore")
     for note in view.notes:
-        yield _text(f"[yellow]Note:[/] {escape(_cut(plain(note), width - 6, limits))}")
+        yield _text(f"[yellow]Note:[/] {escaped(_cut(plain(note), width - 6, limits))}")
     for part in (*view.parts, *(view.details if details else ())):
         if part.title:
-            yield _text(f"[bold]{escape(plain(part.title))}[/]")
+            yield _text(f"[bold]{escaped(plain(part.title))}[/]")
         yield from _body(part, width, details, limits)
+
+
+def escaped(text: str) -> str:
+    """Return a text without markup of the terminal."""
+    return escape(printable(text))
 
 
 def _text(markup: str) -> Text:
@@ -126,7 +132,7 @@ def _labeled(lines: tuple[tuple[str, str], ...], width: int, limits: _Limits) ->
     grid.add_column(overflow="fold")
     available = width - max(len(label) for label, _ in lines) - 4
     for label, text in lines:
-        grid.add_row(f"[bold]{escape(label)}[/]", escape(_cut(plain(text), available, limits)))
+        grid.add_row(f"[bold]{escaped(label)}[/]", escaped(_cut(plain(text), available, limits)))
     return grid
 
 
@@ -153,7 +159,7 @@ class _Fitted(NamedTuple):
         blocks = _blocks(columns, options.max_width)
         for place, block in enumerate(blocks):
             part = Table(
-                title=escape(self.view.title) if self.view.title and not place else None,
+                title=escaped(self.view.title) if self.view.title and not place else None,
                 title_justify="left",
                 title_style="bold",
                 header_style="bold",
@@ -166,7 +172,7 @@ class _Fitted(NamedTuple):
             )
             for column in block:
                 part.add_column(
-                    escape(column.name), overflow="fold", width=column.width, justify=column.side
+                    escaped(column.name), overflow="fold", width=column.width, justify=column.side
                 )
             for row in self.rows:
                 part.add_row(*(_colored(row[column.place]) for column in block))
@@ -223,4 +229,4 @@ def _compact(cell: str) -> str:
 def _colored(cell: str) -> str:
     mark = cell.partition(" ")[0]
     color = next((COLORS[key] for key in MARKS if MARKS[key].partition(" ")[0] == mark), None)
-    return f"[{color}]{escape(cell)}[/]" if color else escape(cell)
+    return f"[{color}]{escaped(cell)}[/]" if color else escaped(cell)

@@ -11,8 +11,9 @@ import msgspec
 from unlazy.lab.checking import CheckResult, Numbers
 from unlazy.lab.claims import Claim
 from unlazy.lab.conditions import Met
+from unlazy.lab.controls import ControlCheck, ControlVerdict
 from unlazy.lab.draws import Draw
-from unlazy.lab.judging import FORMER_OUTCOMES, ControlCheck, ControlVerdict, TriedReading, Verdict
+from unlazy.lab.judging import FORMER_OUTCOMES, TriedReading, Verdict
 from unlazy.lab.statistics import Estimate
 
 
@@ -70,6 +71,7 @@ def verdict_from_json(data: Mapping[str, Any], claim: Claim) -> Verdict:
             control["verdict"],
             _control_checks(control),
             control.get("seeds", 0),
+            control.get("power"),
         )
         if control
         else None,

@@ -20,6 +20,7 @@ from unlazy.report.labels import (
     count,
     definitions_of,
     number,
+    percent,
     quantity_label,
     spread,
 )
@@ -164,7 +165,8 @@ def _control(verdict: Verdict) -> str:
     names = {str(c): f"{quantity_label(claim, c.quantity)} {bounds_of(c)}" for c in claim.checks}
     held = "; ".join(names.get(check, check) for check in control.held)
     same = f". These checks hold there too: {held}" if held else ""
-    return f"{control_word(control.outcome)}: {control.what}{same}"
+    power = "" if control.power is None else f" (power {percent(control.power)})"
+    return f"{control_word(control.outcome)}{power}: {control.what}{same}"
 
 
 def control_mark(verdict: Verdict) -> str:

@@ -6,8 +6,9 @@ from unlazy.core.errors import BadInput, require, unknown
 from unlazy.lab.engines.base import Engine
 from unlazy.lab.engines.local import LocalEngine
 
-#: `tcp://host:port` and `tls://host:port` are also names, of a running Dask cluster.
+#: Addresses of running Dask clusters are also names. `tcp://` is refused, with the reason.
 ENGINES = ("local", "processes", "dask", "slurm")
+ADDRESSES = ("tls://", "insecure+tcp://", "tcp://")
 
 
 def engine_named(
@@ -37,7 +38,7 @@ def engine_named(
         from unlazy.lab.engines.pools.processes import process_engine
 
         return process_engine(workers, memory)
-    if name == "dask" or name.startswith(("tcp://", "tls://")):
+    if name == "dask" or name.startswith(ADDRESSES):
         from unlazy.lab.engines.pools.cluster import dask_engine
 
         return dask_engine(None if name == "dask" else name, workers, memory)
@@ -50,5 +51,5 @@ def engine_named(
             )
         return slurm_engine(store, resources=slurm, workers=workers, memory=memory)
     raise BadInput(
-        f"{unknown('engine', name, ENGINES)} A running Dask cluster is named tcp://host:port."
+        f"{unknown('engine', name, ENGINES)} A running Dask cluster is named tls://host:port."
     )

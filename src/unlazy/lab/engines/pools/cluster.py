@@ -1,8 +1,13 @@
-"""Dask engines: `--engine dask` starts a cluster on this machine, `--engine tcp://host:port` uses a
+"""Dask engines: `--engine dask` starts a cluster on this machine, `--engine tls://host:port` uses a
 running one.
 
 Each job is sent to one worker, and no other may take it, so that a lost worker identifies its job.
 A local cluster listens on loopback only, and its workers have one thread each.
+
+Who can connect to a scheduler can run any code on its workers and in the process of its client. So
+all connections are authenticated by certificates: those of a local cluster are made for it and kept
+in a folder that only its user can read; those of a running one are in Dask's configuration
+(`distributed.comm.tls`). A cluster without certificates must be named explicitly as such.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,14 +37,25 @@ COUNTED_EVERY, FIRST_WITHIN, CONNECTED_WITHIN = 0.5, 60.0, 20.0
 #: Number of workers that a local cluster replaces before it gives up.
 MAX_DEATHS = 1000
 INSTALL = "Dask is not installed: pip install 'unlazy[dask]'."
+#: Prefix of the address of a cluster without authentication.
+INSECURE = "insecure+"
 
 
 class DaskPool(Pool):
-    """Workers of the Dask cluster at `address`, or of a local one with `count` processes."""
+    """Workers of the Dask cluster at `address`, or of a local one with `count` processes.
+
+    An address begins with `tls://`, or with `insecure+tcp://` if the cluster has no certificates.
+    """
 
     def __init__(self, address: str | None = None, count: int | None = None) -> None:
         self.address, self.count = address, cores() if count is None else count
         require(self.count >= 1, f"The number of workers must be positive, got {self.count}.")
+        require(
+            not (address or "").startswith("tcp://"),
+            f"The cluster {address} has no authentication: everybody who can reach it can run code "
+            "as you. Start it with certificates and name it tls://host:port (docs/howto/cluster), "
+            f"or name it {INSECURE}{address} if nobody else can reach it.",
+        )
         try:
             import distributed
         except ImportError:
@@ -46,6 +63,7 @@ class DaskPool(Pool):
         self._distributed = distributed
         self._client: Any = None
         self._cluster: Any = None
+        self._certificates: tempfile.TemporaryDirectory[str] | None = None
         self._hosts: dict[str, str] = {}  # of checked workers
         self._sent: dict[str, Any] = {}
         self._answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
@@ -61,7 +79,7 @@ class DaskPool(Pool):
                 self._cluster = self._own_cluster()
                 self._start_missing()
             self._client = self._distributed.Client(
-                self._cluster or self.address,
+                self._cluster or (self.address or "").removeprefix(INSECURE),
                 timeout=CONNECTED_WITHIN,
                 set_as_default=False,
                 name="unlazy",
@@ -72,10 +90,19 @@ class DaskPool(Pool):
     def _own_cluster(self) -> Any:
         import dask
 
+        try:
+            security = self._distributed.Security.temporary()
+        except ImportError:
+            raise BadInput(INSTALL) from None
+        self._certificates = _written(security)
         # Without the time limit, a worker that compiles for long would count as dead.
         with dask.config.set({"distributed.scheduler.worker-ttl": None}):
             return self._distributed.LocalCluster(
-                n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL
+                n_workers=0,
+                host="tls://127.0.0.1",
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                security=security,
             )
 
     def _start_missing(self) -> None:
@@ -105,6 +132,7 @@ class DaskPool(Pool):
                 "distributed.cli.dask_worker",
                 self._cluster.scheduler_address,
                 *options,
+                *_certificate_options(self._certificates),
             ]
             environment = (
                 os.environ | one_thread_environment() | {"DASK_LOGGING__DISTRIBUTED": "critical"}
@@ -216,9 +244,33 @@ class DaskPool(Pool):
             process.kill()
             process.wait()
         self._processes.clear()
-        self._client = self._cluster = None
+        if self._certificates is not None:
+            self._certificates.cleanup()
+        self._client = self._cluster = self._certificates = None
         self._hosts.clear()
         self._sent.clear()
+
+
+def _written(security: Any) -> tempfile.TemporaryDirectory[str]:
+    """Write the certificates of a local cluster, for its workers; only this user can read them."""
+    folder = tempfile.TemporaryDirectory(prefix="unlazy-tls-")
+    for name, text in (
+        ("ca.pem", security.tls_ca_file),
+        ("cert.pem", security.tls_worker_cert),
+        ("key.pem", security.tls_worker_key),
+    ):
+        path = os.path.join(folder.name, name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+    return folder
+
+
+def _certificate_options(folder: tempfile.TemporaryDirectory[str] | None) -> list[str]:
+    assert folder is not None
+    names = {"--tls-ca-file": "ca.pem", "--tls-cert": "cert.pem", "--tls-key": "key.pem"}
+    return [
+        text for option, name in names.items() for text in (option, os.path.join(folder.name, name))
+    ]
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ import pytest
 
 from toys import hand_record
 from unlazy.lab.claims import Claim
-from unlazy.lab.judging import ControlCheck, judge
-from unlazy.lab.power import power, seeds_for_power
+from unlazy.lab.controls import ControlCheck, power, seeds_for_power
+from unlazy.lab.judging import judge
 from unlazy.lab.rules import Check, Quantity
 
 FIRST, SECOND = Quantity("Network", "test_accuracy"), Quantity("Network", "ratio")
