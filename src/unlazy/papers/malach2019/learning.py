@@ -112,11 +112,6 @@ THEOREM2 = Claim(
             for kind in ("generative", "parity", "product")
             for name, measure in (("|S|", "sample_share"), ("T", "steps_share"))
         ),
-        Condition(
-            "minimum Δ of the product distributions",
-            product.margin,
-            lambda scale: 0.05,
-        ),
     ),
     plots=(
         Plot(
