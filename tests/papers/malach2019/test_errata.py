@@ -122,6 +122,8 @@ def test_gates_without_influence_become_minus_one():
     assert known.influence[1][1] == 0 and known.mean_label > 0
     values = learned(circuit, distribution, known.margin).layers[1].values
     assert np.all(values[1] == -1) and np.any(values[0] == 1)
+    printed = learned(circuit, distribution, known.margin, printed_sign=True).layers[1].values
+    assert np.all(printed[1] == 1)
 
 
 def test_influence_is_that_on_the_output():

@@ -46,7 +46,8 @@ ERRATA = (
         correction="ν_j := −1 if I_{i−1,j} = 0: by the line before, −v_l⟨∂L, p⟩ = −(2√2/n_i)(λ − E "
         "y)·P(p) < 0",
         shown="A gate without influence, trained on the exact distribution, takes the value −1 "
-        "on all patterns. Theorems 2 and 4 do not depend on its sign.",
+        "on all patterns. With −λ, the derivative of the printed R_λ, it takes the value +1. "
+        "Theorems 2 and 4 do not depend on it.",
         test=_TESTS + "test_gates_without_influence_become_minus_one",
     ),
     Erratum(
