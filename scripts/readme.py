@@ -18,6 +18,7 @@ from typing import Any
 from unlazy.lab import registry
 from unlazy.lab.judging import STANDING
 from unlazy.lab.outcomes import BenchmarkResult
+from unlazy.lab.paper_files import answers
 from unlazy.report.citations import short_citation
 from unlazy.report.formulas import plain
 from unlazy.report.labels import MARKS, bounds_of, quantity_label, signed
@@ -154,13 +155,13 @@ def reasons(found: list[dict[str, Any]]) -> str:
     """Return why statements are not confirmed, one line each."""
     standing = (*STANDING, "not run")
     return "\n".join(
-        f"- `{v['id']}` ({v['scale']}), {MARKS[v['verdict']]}: {escaped(plain(_labeled(v)))}"
+        f"- `{v['id']}` ({v['scale']}), {MARKS[v['verdict']]}: {escaped(plain(labeled_reason(v)))}"
         for v in found
         if v["verdict"] not in standing
     )
 
 
-def _labeled(v: dict[str, Any]) -> str:
+def labeled_reason(v: dict[str, Any]) -> str:
     """Return the reason of a verdict, with labels instead of the names of quantities."""
     claim, reason = registry.claims()[v["id"]], v["reason"]
     for check in sorted(claim.checks, key=lambda check: -len(str(check))):
@@ -187,7 +188,13 @@ def details(v: dict[str, Any]) -> str:
         for name in names:
             line = next(each for each in text.splitlines() if each.startswith(f"**{label}:**"))
             text = text.replace(line, line.replace(name, f"[{name}](errata.md#{anchor(name)})"))
-    return text
+    return text + answers_about(v["id"])
+
+
+def answers_about(name: str) -> str:
+    """Return the authors' answers about a claim, an erratum or a question, as further text."""
+    given = [each for each in answers(name.partition("/")[0]) if each.about == name]
+    return "".join(f"\n\n**Answer of {a.author}, {a.date}:** {a.text}" for a in given)
 
 
 def details_anchor(v: dict[str, Any]) -> str:
@@ -223,7 +230,7 @@ def errata() -> str:
         parts.append(f"## {short_citation(paper)}\n\n`{paper}`: {edition}")
         parts += [
             f"### {e.id}\n\n*{e.where}.*\n\n- Printed: {e.printed}\n- Correction: {e.correction}\n"
-            f"- Shown by: {e.shown}\n- Test: `{e.test}`"
+            f"- Shown by: {e.shown}\n- Test: `{e.test}`{answers_about(e.id)}"
             for e in of_paper(paper, registry.errata())
         ]
     parts.append(
@@ -238,7 +245,7 @@ def errata() -> str:
         parts += [
             f"### {q.id}\n\n*{q.where}.*\n\n- Observed: {q.observed}\n- Possible explanation: "
             f"{q.explanation}\n- Not explained by: {q.excluded}\n- Question: **{q.question}**\n"
-            f"- Test: `{q.test}`"
+            f"- Test: `{q.test}`{answers_about(q.id)}"
             for q in questions
         ]
     return "\n\n".join(parts) + "\n"

@@ -58,7 +58,10 @@ def paper_page(paper: str) -> str:
     found = [v for v in readme.verdicts() if v["id"].startswith(f"{paper}/")]
     ran = [v for v in found if v["verdict"] != "not run"]
     title = title_of(module)
-    parts = [f"# {title}", f"*{module.CITATION}* (`{paper}`)"]
+    parts = [
+        f"# {title}",
+        f"*{module.CITATION}* (`{paper}`) [To the authors]({author_name(paper)}.md)",
+    ]
     walkthrough = ROOT / "docs" / "summaries" / f"{paper}.md"
     parts.append(
         walkthrough.read_text(encoding="utf-8").strip()
@@ -103,6 +106,18 @@ def paper_page(paper: str) -> str:
     if tasks or learners:
         parts.append(f"## Tasks and learners\n\nTasks:\n\n{tasks}\n\nLearners:\n\n{learners}")
     return "\n\n".join(parts) + "\n"
+
+
+def author_name(paper: str) -> str:
+    """Return the name of the page for the authors of a paper."""
+    return f"{paper}-authors"
+
+
+def author_page(paper: str) -> str:
+    """Return the page for the authors of a paper."""
+    title = title_of(importlib.import_module(f"unlazy.papers.{paper}"))
+    text: str = _script("author_pages").author_page(paper, title, _script("readme"))
+    return text
 
 
 def links(readme: Any, entries: dict[str, str]) -> str:
@@ -332,9 +347,15 @@ def write(docs: Path) -> None:
         shutil.copy(path, docs / "figures")
     for paper in papers():
         (docs / "papers" / f"{paper}.md").write_text(paper_page(paper), encoding="utf-8")
+        (docs / "papers" / f"{author_name(paper)}.md").write_text(
+            author_page(paper), encoding="utf-8"
+        )
     listed = "\n".join(papers())
+    for_authors = "\n".join(map(author_name, papers()))
     (docs / "papers" / "index.md").write_text(
-        f"# Papers\n\n{papers_table()}\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n",
+        f"# Papers\n\n{papers_table()}\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n\n"
+        "Pages for the authors: what was run, what agrees, what could not be decided, and the "
+        f"questions that only they can answer.\n\n```{{toctree}}\n{for_authors}\n```\n",
         encoding="utf-8",
     )
     pages = interface()

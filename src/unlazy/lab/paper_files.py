@@ -4,6 +4,7 @@ papers/NAME/published/*.csv   numbers as the paper prints them
 papers/NAME/notes.md          deviations from the paper, and changes made after a run
 papers/NAME/quantities.csv    definitions of measured quantities (lab/quantities.csv: shared ones)
 papers/NAME/index.csv         every numbered statement, with the claims that test it
+papers/NAME/answers.md        answers of the authors about claims, errata and questions
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ PAPERS = LAB.parent / "papers"
 #: The section of notes to which claims refer by links such as `[step-sizes](#step-sizes)`.
 SHARED = "Shared"
 _LINK = re.compile(r"\[([\w-]+)\]\(#\1\)")
+_ANSWER = re.compile(r"(\d{4}-\d{2}-\d{2}), ([^:]+): (.+)")
 _CHANGE = re.compile(r"(\d{4}-\d{2}-\d{2}), seeds from (\d+)")
 
 
@@ -171,11 +173,56 @@ def _change(item: _Item) -> Change:
         f'"- why: ...", got {item.lines}.',
     )
     assert found is not None
-    try:
-        datetime.date.fromisoformat(found[1])
-    except ValueError as error:
-        raise BadInput(f"{item.place}: {error}.") from None
+    _require_date(found[1], item.place)
     return Change(found[1], texts["what"], texts["why"], int(found[2]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What an author of a paper answered about a claim, an erratum or a question."""
+
+    about: str
+    date: str
+    author: str
+    text: str
+
+
+def answers(paper: str, folder: Path = PAPERS) -> tuple[Answer, ...]:
+    """Return the answers of the authors of a paper, in the order of its `answers.md`.
+
+    A section `## ID` is a list of "DATE, NAME: TEXT". All before the first section is instructions.
+    """
+    path = folder / paper / "answers.md"
+    if not path.exists():
+        return ()
+    found, about = [], ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        place = f"{path}:{number}"
+        if line.startswith("## "):
+            about = line[3:].strip()
+        elif about and line.startswith("- "):
+            written = _ANSWER.fullmatch(line[2:])
+            require(
+                written is not None,
+                f'{place}: an answer is written "- DATE, NAME: TEXT", got {line!r}.',
+            )
+            assert written is not None
+            _require_date(written[1], place)
+            found.append(Answer(about, *written.groups()))
+        elif about and found and line.startswith("  "):
+            last = found[-1]
+            found[-1] = dataclasses.replace(last, text=f"{last.text} {line.strip()}")
+        elif about and line.strip():
+            raise BadInput(f"{place}: expected a heading or an answer, got {line!r}.")
+    return tuple(found)
+
+
+def _require_date(text: str, place: str) -> None:
+    """Require a date such as 2026-11-18."""
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError as error:
+        raise BadInput(f"{place}: {error}.") from None
 
 
 @dataclasses.dataclass(frozen=True)

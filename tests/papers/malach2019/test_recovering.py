@@ -136,7 +136,7 @@ def test_the_smallest_sample_is_that_at_which_nine_of_ten_succeed():
     }
     (record,) = LocalEngine().run(trials[:1])
     sizes = record.steps
-    assert sizes == (16, 32, 64, 128, 256, 512)
+    assert sizes == (64, 128, 256, 512, 1024, 2048)
     # The r-th run succeeds from sizes[1] on, but two of ten only from sizes[4], and one never.
     records = [
         dataclasses.replace(

@@ -30,7 +30,7 @@ from unlazy.papers.malach2019.learning import (
     NO_CORRELATION,
     THEOREM2,
 )
-from unlazy.papers.malach2019.not_run import NOT_RUN as NOT_RUN
+from unlazy.papers.malach2019.queries import STATISTICAL_QUERIES
 from unlazy.tasks.circuits.circuit import NAMES
 from unlazy.tasks.circuits.families import BiasedParity, GenerativeCircuits, ProductCircuits
 
@@ -61,6 +61,7 @@ CLAIMS = (
     COROLLARY10,
     LEMMA14,
     NO_CORRELATION,
+    STATISTICAL_QUERIES,
     LEMMA6,
     LEMMA8,
     LEMMA23,
@@ -68,6 +69,7 @@ CLAIMS = (
     DEPTH_SEPARATION,
     FIGURE4,
 )
+NOT_RUN = ()
 
 TASKS = {
     "malach2019/figure1": Entry(

@@ -30,7 +30,9 @@ Kind = Literal["generative", "parity"]
 DELTA = 0.001
 #: Learners on the exact distribution need no examples, but a trial has at least one.
 NO_EXAMPLES = 1
-#: Number of sample sizes tried, from 1/128 to 1/4 of the size of `sample_for`.
+#: Number of examples, times Δ². With the printed regularizer, rare patterns decide for parities.
+EXAMPLES: dict[Kind, int] = {"generative": 256, "parity": 1024}
+#: Number of sample sizes tried, from 1/32 of the size of `sample_for` to that size.
 DOUBLINGS = 6
 #: If none of them suffices, the result is this multiple of the theorem's sample size, which fails
 #: the checks.
@@ -60,17 +62,32 @@ def epsilon_of(kind: Kind, n: int) -> float:
 
 
 def sample_for(kind: Kind, n: int) -> int:
-    """Return the sample size 256/Δ², rounded up to a power of two."""
-    return int(2 ** math.ceil(math.log2(256 / margin_of(kind, n) ** 2)))
+    """Return the sample size `EXAMPLES`/Δ², rounded up to a power of two."""
+    return int(2 ** math.ceil(math.log2(EXAMPLES[kind] / margin_of(kind, n) ** 2)))
 
 
 def layerwise(
-    family: Family, margin: float, sample: int | None, rate: Rate = "scaled", **settings: Any
+    family: Family,
+    margin: float,
+    sample: int | None,
+    rate: Rate = "scaled",
+    *,
+    printed_sign: bool = True,
+    **settings: Any,
 ) -> Arm:
-    """Return Algorithm 1 on `sample` examples, or on the exact distribution if None."""
+    """Return Algorithm 1 on `sample` examples, or on the exact distribution if None.
+
+    `printed_sign`: with the regularizer λ|1 − ŷ| as printed, or else λ|1 + ŷ|.
+    """
     source: Literal["law", "sample"] = "law" if sample is None else "sample"
     learner = Layerwise(
-        margin=margin, delta=DELTA, rate=rate, source=source, precision=64, **settings
+        margin=margin,
+        delta=DELTA,
+        rate=rate,
+        source=source,
+        printed_sign=printed_sign,
+        precision=64,
+        **settings,
     )
     return Arm(family, learner, sample or NO_EXAMPLES, (Recovered(),))
 
@@ -125,8 +142,10 @@ def smallest_sample(
 
 
 def _min_sample(n: int, kind: Kind, tries: int, correlated: bool = True) -> Comparison:
-    largest = sample_for(kind, n) // 4
-    learner = Layerwise(margin=margin_of(kind, n), delta=DELTA, rate="scaled", precision=64)
+    largest = sample_for(kind, n)
+    learner = Layerwise(
+        margin=margin_of(kind, n), delta=DELTA, rate="scaled", printed_sign=True, precision=64
+    )
     sizes = [largest >> back for back in reversed(range(DOUBLINGS)) if largest >> back >= 16]
     arm = Arm(
         random_circuits(kind, n, correlated=correlated),

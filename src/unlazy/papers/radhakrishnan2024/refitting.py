@@ -53,8 +53,8 @@ class _Accuracies(NamedTuple):
 class Refitting(ExactComputation):
     """Mean accuracies and gains over tables of at most `max_rows` rows; 0: scikit-learn's tables.
 
-    `permuted`: labels are permuted first. `unseen`: only test rows outside the tuning half are
-    counted.
+    `permuted`: metrics are learned from permuted labels, in at least one iteration. `unseen`: only
+    test rows outside the tuning half are counted.
     """
 
     max_rows: int = eqx.field(static=True, default=1000, metadata={"key": "most_rows"})
@@ -130,25 +130,35 @@ def _folded(name: str, load: Any, rng: np.random.Generator) -> UciTable:
 def _table(
     table: UciTable, permute: np.random.Generator | None = None, unseen: bool = False
 ) -> _Accuracies:
-    """Tune on the halves, then run both protocols on all folds."""
+    """Tune on the halves, then run both protocols on all folds.
+
+    `permute`: permutes the labels from which metrics are learned after tuning.
+    """
     X = table.X
     classes, y = np.unique(table.y, return_inverse=True)
-    if permute is not None:
-        y = permute.permutation(y)
     Y = np.where(y[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    wrong = None if permute is None else Y[permute.permutation(len(Y))]
     kernel = Laplace(X.shape[1] ** -0.5)
     train, val = table.tune_train, table.tune_val
 
-    def fits(rows: np.ndarray, ridge: float, iterations: int) -> list[MetricFit[RidgeFit]]:
+    def fits(
+        rows: np.ndarray, ridge: float, iterations: int, labels: np.ndarray = Y
+    ) -> list[MetricFit[RidgeFit]]:
         x = X[rows]
         return list(
             recursive_fits(
                 kernel,
                 x,
-                lambda points: fit_gram(double_gram(kernel, points, x), Y[rows], ridge),
+                lambda points: fit_gram(double_gram(kernel, points, x), labels[rows], ridge),
                 iterations,
             )
         )
+
+    def with_metric(
+        learned: MetricFit[RidgeFit], rows: np.ndarray, ridge: float
+    ) -> MetricFit[RidgeFit]:
+        moved = fit_gram(double_gram(kernel, X[rows] @ learned.root, X[rows]), Y[rows], ridge)
+        return MetricFit(learned.metric, learned.root, moved)
 
     def accuracy(step: MetricFit[RidgeFit], rows: np.ndarray, tested: np.ndarray) -> float:
         scores = (
@@ -164,13 +174,17 @@ def _table(
     iterations, index = divmod(int(np.argmax(scores.T)), len(RIDGES))
     ridge = RIDGES[index]
     learned = tuned[ridge][iterations]
+    if wrong is not None:
+        iterations = max(1, iterations)
+        learned = fits(train, ridge, iterations, wrong)[-1]
     results = []
     for tested in table.tested:
         rows = np.setdiff1d(np.arange(len(y)), tested)
         plain = fits(rows, plain_ridge, 0)[0]
-        moved = fit_gram(double_gram(kernel, X[rows] @ learned.root, X[rows]), Y[rows], ridge)
-        kept = MetricFit(learned.metric, learned.root, moved)
-        refitted = fits(rows, ridge, iterations)[-1]
+        kept = with_metric(learned, rows, ridge)
+        refitted = fits(rows, ridge, iterations, Y if wrong is None else wrong)[-1]
+        if wrong is not None:
+            refitted = with_metric(refitted, rows, ridge)
         if unseen:
             tested = np.setdiff1d(tested, train)
         if len(tested) == 0:
@@ -197,7 +211,8 @@ def _unseen(scale: Scale) -> dict[str, StudyArm]:
 def _permuted(scale: Scale) -> dict[str, StudyArm]:
     return {
         "tables": Refitting(
-            max_rows={"smoke": 0, "laptop": 400, "paper": 1000}[scale], permuted=True
+            max_rows={"smoke": 0, "laptop": 400, "paper": 1000}[scale],
+            permuted=True,
         )
     }
 
@@ -215,12 +230,12 @@ REFITTING = Claim(
     ),
     study=_study,
     checks=(
-        (uci.kept_gain >= 0.01).by_paper().exactly().at("laptop", "paper"),
-        (uci.kept_gain_low >= 0.01).by_paper().exactly().at("laptop", "paper"),
+        (uci.kept_gain >= 0.01).exactly().at("laptop", "paper"),
+        (uci.kept_gain_low >= 0.01).exactly().at("laptop", "paper"),
         (uci.refitted_gain >= 0.01).exactly().at("laptop", "paper"),
         (uci.refitted_gain_low >= 0.01).exactly().at("laptop", "paper"),
     ),
-    control=Control("labels permuted within each table", _permuted),
+    control=Control("metrics are learned from labels permuted within each table", _permuted),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     min_seeds=1,
     **notes("radhakrishnan2024/uci-refitting"),
@@ -231,18 +246,19 @@ SEEN_LABELS = Claim(
     where="The UCI experiment and its released code",
     kind="table",
     statement=(
-        "A question of ours about the released experiment, not a statement of the paper: labels of "
-        "test rows in the tuning half raise the accuracy. With the metric of the tuning half kept "
-        "for all folds, accuracy is on average higher than with the metric learned again in each "
-        "fold, although the former is learned from fewer rows."
+        "Labels of test rows in the tuning half raise the accuracy of the released experiment: "
+        "with the metric of the tuning half kept for all folds, accuracy is on average higher than "
+        "with the metric learned again in each fold, although the former is learned from fewer "
+        "rows."
     ),
     study=_study,
     checks=(
-        (uci.kept_over_refitted >= 0.01).exactly().at("laptop", "paper"),
+        (uci.kept_over_refitted >= 0.01).exactly().at("laptop", "paper").refuting(),
         (uci.kept_over_refitted_low >= 0.01).exactly().at("laptop", "paper"),
     ),
     control=Control("only test rows outside the tuning half are counted", _unseen),
     seeds={"smoke": 1, "laptop": 1, "paper": 1},
     min_seeds=1,
+    source="ours",
     **notes("radhakrishnan2024/uci-seen-labels"),
 )
