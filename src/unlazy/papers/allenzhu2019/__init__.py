@@ -2,7 +2,7 @@
 
 Three-layer ResNets learn hierarchical targets, kernels do not.
 
-unlazy reproduce 'allenzhu2019/*'     takes about 15 minutes on two cores
+unlazy reproduce 'allenzhu2019/*'
 """
 
 from unlazy.core.naming import Entry
@@ -10,7 +10,7 @@ from unlazy.papers.allenzhu2019.errata import ERRATA
 from unlazy.papers.allenzhu2019.facts import COMPLEXITY, LEARNER, TASK
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, FIGURE2B
 from unlazy.papers.allenzhu2019.figure3 import FIGURE3
-from unlazy.papers.allenzhu2019.figure4 import FIGURE4
+from unlazy.papers.allenzhu2019.figure4 import FIGURE4, PATIENCE
 from unlazy.papers.allenzhu2019.forward import FORWARD
 from unlazy.papers.allenzhu2019.lower_bounds import LOWER_BOUNDS
 from unlazy.papers.allenzhu2019.setting import momentum_sgd
@@ -46,6 +46,7 @@ CLAIMS = (
     FORWARD,
     FIGURE3,
     FIGURE4,
+    PATIENCE,
 )
 
 __all__ = ["BIBTEX", "CITATION", "CLAIMS", "EDITION", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]
