@@ -51,15 +51,15 @@ def _same(cells: tuple[Cell, ...]) -> dict[Architecture, tuple[Cell, ...]]:
 #: Settings of the paper's grid {1, 2, 5}·10^k that were best on tuning seeds.
 ALL_CELLS: dict[Architecture, tuple[Cell, ...]] = {
     "3resnet": ((0.05, 5e-3), (0.05, 1e-2), (0.1, 2e-3), (0.1, 5e-3)),
-    "3layer": ((0.05, 5e-3), (0.05, 1e-2), (0.1, 5e-3)),
-    "2layer": ((0.05, 5e-3), (0.1, 5e-3), (0.1, 1e-2)),
+    "3layer": ((0.1, 2e-3), (0.1, 5e-3)),
+    "2layer": ((0.05, 1e-2), (0.1, 5e-3), (0.1, 1e-2)),
 }
 #: If only hidden layers are trained, learning rates of 0.3 and 0.4, between those of the paper, are
 #: needed for all seeds to learn.
 HIDDEN_CELLS: dict[Architecture, tuple[Cell, ...]] = {
     "3resnet": grid((0.3, 0.4), (5e-4, 7e-4)),
-    "3layer": ((0.1, 5e-4), (0.2, 5e-4), (0.2, 1e-3)),
-    "2layer": ((0.1, 5e-4), (0.2, 5e-4), (0.2, 1e-3)),
+    "3layer": ((0.2, 1e-3), (0.5, 1e-3), (1.0, 1e-3)),
+    "2layer": ((0.2, 1e-3), (0.5, 1e-3), (1.0, 1e-3)),
 }
 HIDDEN_PAPER_CELLS = (
     *grid((0.05, 0.1, 0.2, 0.5, 1.0), (2e-4, 5e-4, 1e-3, 2e-3)),
