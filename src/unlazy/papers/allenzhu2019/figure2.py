@@ -68,7 +68,7 @@ HIDDEN_PAPER_CELLS = (
 ALL_PAPER_CELLS = grid((0.02, 0.05, 0.1, 0.2, 0.5), (5e-4, 1e-3, 2e-3, 5e-3, 1e-2))
 SIZES_A: dict[Scale, Figure2Size] = {
     "smoke": Figure2Size((200,), _same(((0.1, 5e-3), (0.05, 1e-3))), 1, 100, 100),
-    "laptop": Figure2Size((20, 50, 100, 200, 500), ALL_CELLS, 800, 5_000),
+    "laptop": Figure2Size((20, 50, 100, 200), ALL_CELLS, 800, 5_000),
     "paper": Figure2Size((20, 50, 100, 200, 500), _same(ALL_PAPER_CELLS), 800, 10_000),
 }
 SIZES_B: dict[Scale, Figure2Size] = {

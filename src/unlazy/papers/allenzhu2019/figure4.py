@@ -50,13 +50,14 @@ FIGURE4_SIZES: dict[Scale, Figure4Size] = {
     "laptop": Figure4Size(40, 5_000, 200, 50, _CELLS, _DOUBLED, 10_000, 10_000),
     "paper": Figure4Size(40, 5_000, 200, 50, _PAPER_CELLS, _PAPER_DOUBLED, 10_000, 20_000),
 }
+#: Settings with the smallest test errors of six on tuning seed 0.
 LARGE = Figure4Size(
     100,
     50_000,
     200,
     100,
-    ((20.0, 1e-6), (20.0, 2e-6), (50.0, 1e-6)),
-    ((10.0, 2e-6), (10.0, 5e-6), (20.0, 2e-6)),
+    ((10.0, 2e-6), (10.0, 5e-6), (20.0, 5e-6)),
+    ((5.0, 5e-6), (5.0, 1e-5), (10.0, 1e-5)),
     10_000,
     20_000,
 )
