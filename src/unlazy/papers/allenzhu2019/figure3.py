@@ -227,7 +227,8 @@ FIGURE3 = Claim(
             ),
             log_y=True,
             caption="Test error of the ResNet of width 200 versus the size β of the base signal; "
-            "the composite signal has α = 0.3. At laptop scale, the smaller N have one setting each.",
+            "the composite signal has α = 0.3. At laptop scale, the smaller N have one setting "
+            "each.",
         ),
     ),
     **notes("allenzhu2019/figure3"),
