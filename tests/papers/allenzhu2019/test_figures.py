@@ -169,7 +169,7 @@ def test_limits_of_figure_2_are_for_its_inputs():
 
 
 def test_summaries_over_widths():
-    table = {"test_squared_error": np.array([0.1, 3.0, np.nan, 2.0])}
+    table = {"test_squared_error": np.array([0.1, 3.0, 2.0, np.nan])}
     assert over_widths(np.array([20, 50, 100, 200]), table) == {
         "least_test_squared_error": 0.1,
         "wide_test_squared_error": np.inf,

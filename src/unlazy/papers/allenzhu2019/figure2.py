@@ -79,7 +79,7 @@ SIZES_B: dict[Scale, Figure2Size] = {
 SIZES: dict[Trained, dict[Scale, Figure2Size]] = {"all": SIZES_A, "hidden": SIZES_B}
 EXAMPLES: dict[Trained, int] = {"all": 500, "hidden": 1000}
 #: Width from which the ResNet must learn, and width of the control.
-FROM = 100
+FROM = 200
 #: Depth and features of kernels of infinite width. The limit of the ResNet is that of the two-layer
 #: network plus a constant, which does not change a regression with a free mean.
 LIMITS: dict[str, Kernel] = {
