@@ -1,6 +1,4 @@
-"""Readings of Figures 3 and 4 of allenzhu2019, and their measures."""
-
-import hashlib
+"""Figures 2, 3 and 4 of allenzhu2019: arms, readings and measures."""
 
 import jax
 import jax.numpy as jnp
@@ -8,17 +6,28 @@ import numpy as np
 import pytest
 
 from programs import drawn, fitted
+from unlazy.kernels.wide import NNGP, NTK
 from unlazy.papers.allenzhu2019.computations import HandMade
-from unlazy.papers.allenzhu2019.figure3 import FIGURE3, FIGURE3_SIZES
+from unlazy.papers.allenzhu2019.figure2 import EXAMPLES, LIMITS, over_widths
+from unlazy.papers.allenzhu2019.figure3 import (
+    BETAS,
+    FIGURE3,
+    FIGURE3_SIZES,
+    WIDTH,
+    by_beta,
+    by_width,
+)
 from unlazy.papers.allenzhu2019.figure4 import (
     FIGURE4,
     FIGURE4_SIZES,
+    PATIENCE,
     Figure4Size,
     ParityTraining,
     least_norm_ratio,
     parity_sgd,
 )
-from unlazy.tasks.hierarchy import RealParity
+from unlazy.papers.allenzhu2019.setting import initial
+from unlazy.tasks.hierarchy import PairHierarchy, RealParity
 from unlazy.theory.minimal_norm import min_norm
 
 
@@ -33,16 +42,29 @@ def runs(name):
         ("as written", 200**-0.5, 800),
         ("initialization 0.1", 0.1, 800),
         ("doubled loss", 200**-0.5, 800),
-        ("4,000 epochs", 200**-0.5, 4_000),
-        ("initialization 0.1, 4,000 epochs", 0.1, 4_000),
     ],
 )
 def test_readings_of_figure_4_differ_in_initialization_and_epochs(name, w_scale, epochs):
     for learner in runs(name):
         (stage,) = learner.stages
         assert learner.init.w_scale == pytest.approx(w_scale) and stage.steps == 100 * epochs
-    departs = FIGURE4.under(name).judged.departs
-    assert bool(departs) == (epochs != 800), "only the number of epochs contradicts the text"
+    assert not FIGURE4.under(name).judged.departs
+
+
+def test_longer_training_is_a_row_of_our_own():
+    (stage,) = PATIENCE.arms("laptop")["SGD"].learner.stages
+    assert PATIENCE.source == "ours" and stage.steps == 100 * 4_000
+
+
+def test_figure_4b_is_checked_at_paper_scale():
+    found = {check.quantity.arm for check in FIGURE4.checks_at("paper")}
+    assert found == set(FIGURE4.arms("paper")) == set(FIGURE4.control_arms("paper"))
+    assert {check.quantity.arm for check in FIGURE4.checks_at("laptop")} == set(
+        FIGURE4.arms("laptop")
+    )
+    for run in FIGURE4.arms("paper")["SGD at d = 100"].arms.values():
+        (stage,) = run.learner.stages
+        assert (run.family.d, run.n, stage.batch, stage.steps) == (100, 50_000, 100, 800 * 500)
 
 
 def test_figure_4_is_judged_as_written():
@@ -93,44 +115,62 @@ def test_the_constructed_network_has_the_width_that_the_text_asks_for():
     np.testing.assert_allclose(wide, narrow, atol=1e-12)
 
 
-#: Digests of the trial keys of the first reading at laptop scale, seeds 1200 and 1201.
-FIGURE3_KEYS = {
-    "(all) N = 1,000": "89b1b48b96fbd180",
-    "(hidden) N = 1,000": "86004fa3fb31aad0",
-    "(hidden) N = 2,000": "b743ed20bfdf7884",
-    "kα² = 1.35": "88ac39faed2d0015",
-}
+def keys(arm, seeds=(1500, 1501)):
+    return {trial.key for trial in arm.trials(seeds)}
 
 
-def test_the_first_reading_of_figure_3_has_the_trials_of_stored_results():
-    found = {
-        name: hashlib.sha256(" ".join(t.key for t in arm.trials([1200, 1201])).encode())
-        for name, arm in FIGURE3.arms("laptop").items()
+def test_figure_3_by_width_and_by_beta_share_the_checked_trials():
+    arms = FIGURE3.arms("laptop")
+    for trained, n in (("all", 1000), ("hidden", 2000)):
+        for beta in BETAS:
+            by_size = arms[by_width(trained, beta)].arms[WIDTH]
+            assert keys(by_size) == keys(arms[by_beta(trained, n)].arms[round(100 * beta)])
+
+
+def test_figure_3_searches_as_many_settings_where_nothing_is_learned():
+    for scale in ("laptop", "paper"):
+        for cells in FIGURE3_SIZES[scale].cells.values():
+            assert cells[0.3] == cells[0.2]
+
+
+def test_figure_3_shows_the_numbers_of_examples_of_experiment_1():
+    for scale in ("laptop", "paper"):
+        for trained, n in EXAMPLES.items():
+            assert by_beta(trained, n) in FIGURE3.arms(scale)
+
+
+def test_the_resnet_of_infinite_width_has_the_kernels_of_a_two_layer_network():
+    """With entries N(0, 1/m) its kernels converge to those of depth 1 plus constants."""
+    d, m, outputs = 6, 40_000, 3
+    x = np.asarray(jax.random.rademacher(jax.random.key(0), (7, d)), np.float32)
+    net = initial("3resnet", m)(d, outputs=outputs, key=jax.random.key(1))
+
+    def off_mean(kernel):
+        return kernel - kernel.mean()
+
+    first, second = net.layers(x)
+    conjugate = (first + second) @ (first + second).T
+
+    jacobian = jax.jacobian(lambda network: network(x)[:, 0])(net)
+    tangent = sum(
+        (leaf.reshape(len(x), -1) @ leaf.reshape(len(x), -1).T)
+        for leaf in jax.tree.leaves(jacobian)
+    )
+    for found, kind in ((conjugate, NNGP), (tangent, NTK)):
+        expected = d * kind(1, w_variance=1.0, b_variance=1 / d)(x, x)
+        scale = np.abs(off_mean(expected)).max()
+        np.testing.assert_allclose(off_mean(found), off_mean(expected), atol=0.05 * scale)
+
+
+def test_limits_of_figure_2_are_for_its_inputs():
+    assert len(LIMITS) == 4
+    for kernel in LIMITS.values():
+        assert kernel.w_variance == 1 and kernel.b_variance == pytest.approx(1 / PairHierarchy().d)
+
+
+def test_summaries_over_widths():
+    table = {"test_squared_error": np.array([0.1, 3.0, 2.0, np.nan])}
+    assert over_widths(np.array([20, 50, 100, 200]), table) == {
+        "least_test_squared_error": 0.1,
+        "wide_test_squared_error": np.inf,
     }
-    assert {name: each.hexdigest()[:16] for name, each in found.items()} == FIGURE3_KEYS
-
-
-def test_readings_of_figure_3_change_examples_and_epochs_of_the_checked_arms():
-    expected = {
-        "as written": (1000, 2000, 800),
-        "N of Experiment 1": (500, 1000, 800),
-        "N = 500": (500, 500, 800),
-        "N = 1,000": (1000, 1000, 800),
-        "N = 2,000": (2000, 2000, 800),
-        "400 epochs": (1000, 2000, 400),
-    }
-    assert list(expected) == [reading.name for reading in FIGURE3.readings]
-    checked = {check.quantity.arm for check in FIGURE3.checks}
-    for name, (n_all, n_hidden, epochs) in expected.items():
-        claim = FIGURE3.under(name)
-        for arms in (claim.arms("laptop"), claim.control_arms("laptop")):
-            assert checked <= set(arms)
-            sizes = {"(all) N = 1,000": n_all, "(hidden) N = 2,000": n_hidden}
-            for arm, n in sizes.items():
-                for chosen in arms[arm].arms.values():
-                    for run in chosen.arms.values():
-                        (stage,) = run.learner.stages
-                        assert (run.n, stage.steps) == (n, epochs * n // 50)
-    smoke = FIGURE3.under("400 epochs").arms("smoke")["(all) N = 1,000"].arms[0]
-    assert FIGURE3_SIZES["smoke"].epochs["all"] == 1
-    assert all(run.learner.stages[0].steps == 100 // 50 for run in smoke.arms.values())

@@ -12,7 +12,7 @@ from unlazy.papers.allenzhu2019.existence import CLAIM_E3, LEMMA_E2
 from unlazy.papers.allenzhu2019.facts import COMPLEXITY, FACT_A3, LEARNER, TASK
 from unlazy.papers.allenzhu2019.figure2 import FIGURE2A, FIGURE2B
 from unlazy.papers.allenzhu2019.figure3 import FIGURE3
-from unlazy.papers.allenzhu2019.figure4 import FIGURE4
+from unlazy.papers.allenzhu2019.figure4 import FIGURE4, PATIENCE
 from unlazy.papers.allenzhu2019.forward import FORWARD
 from unlazy.papers.allenzhu2019.hard_instance import COROLLARY, LEMMA_D1
 from unlazy.papers.allenzhu2019.lower_bounds import LOWER_BOUNDS
@@ -60,6 +60,7 @@ CLAIMS = (
     FORWARD,
     FIGURE3,
     FIGURE4,
+    PATIENCE,
 )
 
 __all__ = ["BIBTEX", "CITATION", "CLAIMS", "EDITION", "ERRATA", "LEARNERS", "NOT_RUN", "TASKS"]

@@ -2,155 +2,190 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from unlazy.lab.arms import Chosen, Row, StudyArm, shuffled_labels
 from unlazy.lab.claims import Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
-from unlazy.lab.readings import AS_WRITTEN, Reading
 from unlazy.lab.rules import Check, Control, Scale, arm
 from unlazy.papers.allenzhu2019.figure2 import UNLEARNED
-from unlazy.papers.allenzhu2019.setting import Cell, Level, Trained, chosen_sgd, error_probes
+from unlazy.papers.allenzhu2019.setting import (
+    Cell,
+    Level,
+    Trained,
+    chosen_sgd,
+    error_probes,
+    grid,
+)
 from unlazy.tasks.hierarchy import PairHierarchy
+
+#: Learning rates and decays by β.
+Cells = dict[float, tuple[Cell, ...]]
 
 
 class Figure3Size(NamedTuple):
-    """Sizes of Figure 3."""
+    """Sizes of Figure 3.
 
-    betas: tuple[float, ...]
-    width: int
-    cells: dict[Trained, tuple[Cell, ...]]
-    epochs: dict[Trained, int]
+    `examples`: numbers of examples; the last one is checked. `thorough`: all settings at each
+    width and number of examples, instead of only the first except where it is checked.
+    """
+
+    widths: tuple[int, ...]
+    examples: dict[Trained, tuple[int, ...]]
+    cells: dict[Trained, Cells]
+    epochs: int
     test: int
+    thorough: bool = False
 
 
 #: Error below which G(F) counts as learned, and above which it counts as not learned.
 LEARNED, NOT_LEARNED = UNLEARNED / 2, 0.9 * UNLEARNED
 BETAS = (1.0, 0.5, 0.3, 0.2, 0.0)
-_CELLS: dict[Trained, tuple[Cell, ...]] = {
-    "all": ((0.05, 2e-3), (0.07, 1e-3), (0.07, 2e-3), (0.1, 1e-3), (0.1, 2e-3), (0.1, 3e-3)),
-    "hidden": ((0.5, 1e-3), (0.8, 5e-4), (0.8, 1e-3)),
+#: Checked width.
+WIDTH = 200
+VARIANTS: tuple[Trained, ...] = ("all", "hidden")
+_SEARCH_ALL: tuple[Cell, ...] = (
+    (0.1, 2e-3),
+    (0.05, 2e-3),
+    (0.07, 1e-3),
+    (0.07, 2e-3),
+    (0.1, 1e-3),
+    (0.1, 3e-3),
+)
+_SEARCH_HIDDEN: tuple[Cell, ...] = ((0.8, 1e-3), (0.5, 1e-3), (0.8, 5e-4))
+#: As many settings at β = 0.2, which is not learned, as at β = 0.3, which is.
+_CELLS: dict[Trained, Cells] = {
+    "all": {
+        1.0: ((0.1, 2e-3), (0.07, 2e-3)),
+        0.5: ((0.1, 2e-3), (0.07, 2e-3)),
+        0.3: _SEARCH_ALL,
+        0.2: _SEARCH_ALL,
+        0.0: ((0.1, 2e-3), (0.07, 1e-3), (0.1, 1e-3)),
+    },
+    "hidden": {
+        1.0: ((0.35, 5e-4),),
+        0.5: ((0.35, 5e-4),),
+        0.3: _SEARCH_HIDDEN,
+        0.2: _SEARCH_HIDDEN,
+        0.0: _SEARCH_HIDDEN[:2],
+    },
 }
-_PAPER_CELLS: dict[Trained, tuple[Cell, ...]] = {
-    "all": tuple((rate, decay) for rate in (0.05, 0.1, 0.2) for decay in (1e-3, 2e-3, 3e-3, 5e-3)),
-    "hidden": tuple(
-        (rate, decay) for rate in (0.2, 0.35, 0.5, 0.8, 1.0) for decay in (2e-4, 5e-4, 1e-3)
-    ),
+_PAPER_CELLS: dict[Trained, Cells] = {
+    "all": dict.fromkeys(BETAS, grid((0.05, 0.1, 0.2), (1e-3, 2e-3, 3e-3, 5e-3))),
+    "hidden": dict.fromkeys(BETAS, grid((0.2, 0.35, 0.5, 0.8, 1.0), (2e-4, 5e-4, 1e-3))),
+}
+_SMOKE_CELLS: dict[Trained, Cells] = {
+    "all": dict.fromkeys(BETAS, ((0.1, 1e-3),)),
+    "hidden": dict.fromkeys(BETAS, ((0.2, 1e-3),)),
+}
+#: N of Experiment 1 and twice as many. The paper does not state N for this experiment.
+_EXAMPLES: dict[Trained, tuple[int, ...]] = {"all": (500, 1000), "hidden": (1000, 2000)}
+_PAPER_EXAMPLES: dict[Trained, tuple[int, ...]] = {
+    "all": (500, 2000, 1000),
+    "hidden": (500, 1000, 2000),
 }
 FIGURE3_SIZES: dict[Scale, Figure3Size] = {
-    "smoke": Figure3Size(
-        BETAS, 10, {"all": ((0.1, 1e-3),), "hidden": ((0.2, 1e-3),)}, {"all": 1, "hidden": 1}, 100
+    "smoke": Figure3Size((20, WIDTH), _EXAMPLES, _SMOKE_CELLS, 1, 100),
+    "laptop": Figure3Size((50, 100, WIDTH), _EXAMPLES, _CELLS, 800, 5_000),
+    "paper": Figure3Size(
+        (20, 50, 100, WIDTH, 500), _PAPER_EXAMPLES, _PAPER_CELLS, 800, 10_000, thorough=True
     ),
-    "laptop": Figure3Size(BETAS, 200, _CELLS, {"all": 800, "hidden": 800}, 5_000),
-    "paper": Figure3Size(BETAS, 200, _PAPER_CELLS, {"all": 800, "hidden": 800}, 10_000),
 }
-#: Numbers of examples N, which the paper does not state (see `READINGS`). The last one is checked.
-SAMPLE_SIZES: dict[Trained, tuple[int, ...]] = {"all": (1000,), "hidden": (1000, 2000)}
 
 
-def arm_name(trained: Trained, n: int) -> str:
-    """Return the name of an arm."""
+def by_beta(trained: Trained, n: int) -> str:
+    """Return the name of an arm by β at the checked width."""
     return f"({trained}) N = {n:,}"
 
 
+def by_width(trained: Trained, beta: float) -> str:
+    """Return the name of an arm by width at the checked N, as in the paper."""
+    return f"resnet(β = {beta:g}, {trained})"
+
+
 def _resnet(
-    family: PairHierarchy,
-    scale: Scale,
-    trained: Trained,
-    n: int,
-    epochs: int,
-    settings: int | None = None,
+    scale: Scale, trained: Trained, n: int, m: int, beta: float, family: PairHierarchy | None = None
 ) -> Chosen:
-    size, probes = FIGURE3_SIZES[scale], error_probes(FIGURE3_SIZES[scale].test, 1000)
-    cells, given_epochs = size.cells[trained][:settings], min(size.epochs[trained], epochs)
+    size = FIGURE3_SIZES[scale]
+    cells = size.cells[trained][beta]
+    if not (size.thorough or (n == size.examples[trained][-1] and m == WIDTH)):
+        cells = cells[:1]
     given = n if scale != "smoke" else n // 10
-    return chosen_sgd(family, "3resnet", trained, size.width, given, cells, given_epochs, probes)
+    family = family or PairHierarchy(beta=beta)
+    probes = error_probes(size.test, 1000)
+    return chosen_sgd(family, "3resnet", trained, m, given, cells, size.epochs, probes)
 
 
-def _sample_sizes(n: Mapping[Trained, int] | None) -> dict[str, tuple[Trained, int]]:
-    """Return variant and N by the name of the arm.
+def figure3(scale: Scale) -> dict[str, StudyArm]:
+    """Return the ResNet by 100·β per N at width 200, and by width per β at the checked N.
 
-    The checks name their arms by the default N. The arms of a reading have these names, too.
+    The validation error selects the setting.
     """
-    if n is not None:
-        return {arm_name(t, sizes[-1]): (t, n[t]) for t, sizes in SAMPLE_SIZES.items()}
-    return {arm_name(t, size): (t, size) for t, sizes in SAMPLE_SIZES.items() for size in sizes}
-
-
-def figure3(
-    scale: Scale, *, n: Mapping[Trained, int] | None = None, epochs: int = 800
-) -> dict[str, StudyArm]:
-    """Return the ResNet by 100·β; the validation error selects the setting.
-
-    n: number of examples per variant, instead of `SAMPLE_SIZES`. epochs: maximum number.
-    """
-    betas = sorted(FIGURE3_SIZES[scale].betas)
-    arms: dict[str, StudyArm] = {
-        name: Row(
-            {
-                round(100 * beta): _resnet(PairHierarchy(beta=beta), scale, trained, size, epochs)
-                for beta in betas
-            }
-        )
-        for name, (trained, size) in _sample_sizes(n).items()
+    size, arms = FIGURE3_SIZES[scale], dict[str, StudyArm]()
+    betas = {round(100 * beta): beta for beta in sorted(BETAS)}
+    for trained in VARIANTS:
+        for n in size.examples[trained]:
+            arms[by_beta(trained, n)] = Row(
+                {at: _resnet(scale, trained, n, WIDTH, beta) for at, beta in betas.items()}
+            )
+        for beta in BETAS:
+            n = size.examples[trained][-1]
+            arms[by_width(trained, beta)] = Row(
+                {m: _resnet(scale, trained, n, m, beta) for m in size.widths}
+            )
+    return arms | {
+        "kα² = 1.35": Level(UNLEARNED, tuple(betas)),
+        "kα² = 1.35 by width": Level(UNLEARNED, size.widths),
     }
-    return arms | {"kα² = 1.35": Level(UNLEARNED, tuple(round(100 * beta) for beta in betas))}
 
 
-def _null(
-    scale: Scale, *, n: Mapping[Trained, int] | None = None, epochs: int = 800
-) -> dict[str, StudyArm]:
+def _null(scale: Scale) -> dict[str, StudyArm]:
     """Return the control: shuffled labels if β ≥ 0.3, d = 8 coordinates if β ≤ 0.2."""
-    betas = [round(100 * beta) for beta in sorted(FIGURE3_SIZES[scale].betas)]
-    sizes = _sample_sizes(n)
     arms: dict[str, StudyArm] = {}
-    for name in (arm_name(trained, checked[-1]) for trained, checked in SAMPLE_SIZES.items()):
-        trained, size = sizes[name]
-        easy, original = (
-            _resnet(family, scale, trained, size, epochs, settings=1)
-            for family in (PairHierarchy(d=8, beta=0.2), PairHierarchy())
-        )
-        arms[name] = Row(
-            {beta: easy if beta <= 20 else shuffled_labels(original) or original for beta in betas}
+    for trained in VARIANTS:
+        n = FIGURE3_SIZES[scale].examples[trained][-1]
+        # One setting, in the control.
+        easy = _resnet(scale, trained, n, WIDTH, 1.0, PairHierarchy(d=8, beta=0.2))
+        original = _resnet(scale, trained, n, WIDTH, 1.0)
+        easy, original = (Chosen(dict(list(each.arms.items())[:1])) for each in (easy, original))
+        arms[by_beta(trained, n)] = Row(
+            {
+                round(100 * beta): easy if beta <= 0.2 else shuffled_labels(original) or original
+                for beta in sorted(BETAS)
+            }
         )
     return arms
 
 
 def _checks() -> tuple[Check, ...]:
     checks = []
-    for trained, sizes in SAMPLE_SIZES.items():
-        name = arm_name(trained, sizes[-1])
+    for trained, sizes in _EXAMPLES.items():
+        name = by_beta(trained, sizes[-1])
         for beta in BETAS:
             quantity = arm(name).test_squared_error[round(100 * beta)]
             checks.append(quantity <= LEARNED if beta >= 0.3 else quantity >= NOT_LEARNED)
     return tuple(checks)
 
 
-_OPEN = "the text gives no N for this experiment"
-#: The checks name their arms by N of the first reading; see `_sample_sizes`.
-READINGS = (
-    Reading(
-        AS_WRITTEN,
-        f"{_OPEN}; N = 1,000 if all layers are trained and 2,000 if the hidden layers are, at "
-        "which the printed split occurs; 800 epochs as stated in Section 8.1",
-    ),
-    Reading(
-        "N of Experiment 1",
-        f"{_OPEN}; N = 500 and 1,000 as in Experiment 1",
-        {"n": {"all": 500, "hidden": 1000}},
-    ),
-    *(
-        Reading(f"N = {n:,}", f"{_OPEN}; the same for both", {"n": {"all": n, "hidden": n}})
-        for n in (500, 1000, 2000)
-    ),
-    Reading(
-        "400 epochs",
-        "a shorter training, of which the learning rate is lowered in the second half",
-        {"epochs": 400},
-        ("800 epochs in Section 8.1",),
-    ),
-)
+def _plot(trained: Trained, letter: str) -> Plot:
+    error, n = "test_squared_error", _EXAMPLES[trained][-1]
+    level = "kα² = 1.35 by width"
+    return Plot(
+        f"Figure 3({letter}): N = {n:,}",
+        "m = number of hidden neurons",
+        "test error",
+        (
+            *(PlotLine(by_width(trained, beta), error, by_width(trained, beta)) for beta in BETAS),
+            PlotLine(level, error, "kα² = 1.35: base signal alone", theory=True),
+        ),
+        log_x=True,
+        log_y=True,
+        caption="Test error of the ResNet versus width. The text that we have contains no numbers "
+        "of the paper's curves; the labels of its two axes end at 0.0001 and 10, and at 0.01 and "
+        "10.",
+    )
+
+
 FIGURE3 = Claim(
     id="allenzhu2019/figure3",
     where="Figure 3, Section 8.1, Experiment 2",
@@ -158,7 +193,9 @@ FIGURE3 = Claim(
     statement=(
         "H = β·F + α·G(F) with α = 0.3: the three-layer ResNet, trained in all layers or in the "
         "hidden layers only, learns the composite signal if α ≲ β (β = 1, 0.5, 0.3), and "
-        "practically cannot learn it if α ≳ β (β = 0.2, 0)."
+        "practically cannot learn it if α ≳ β (β = 0.2, 0). The paper does not state N; tested at "
+        "N = 1,000 (all layers) and N = 2,000 (hidden layers), twice the numbers of Experiment 1, "
+        "which are shown too."
     ),
     study=figure3,
     checks=_checks(),
@@ -167,17 +204,18 @@ FIGURE3 = Claim(
         "examples, if β ≤ 0.2",
         _null,
     ),
-    readings=READINGS,
     seeds={"smoke": 1, "laptop": 3, "paper": 3},
     plots=(
+        _plot("all", "a"),
+        _plot("hidden", "b"),
         Plot(
-            "Figure 3",
+            "Numbers of examples",
             "100·β",
             "test error",
             (
                 *(
-                    PlotLine(arm_name(t, n), "test_squared_error", arm_name(t, n))
-                    for t, ns in SAMPLE_SIZES.items()
+                    PlotLine(by_beta(t, n), "test_squared_error", by_beta(t, n))
+                    for t, ns in _EXAMPLES.items()
                     for n in ns
                 ),
                 PlotLine(
@@ -189,7 +227,8 @@ FIGURE3 = Claim(
             ),
             log_y=True,
             caption="Test error of the ResNet of width 200 versus the size β of the base signal; "
-            "the composite signal has α = 0.3.",
+            "the composite signal has α = 0.3. At laptop scale, the smaller N have one setting "
+            "each.",
         ),
     ),
     **notes("allenzhu2019/figure3"),

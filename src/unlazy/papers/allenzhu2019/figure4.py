@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unlazy.lab.arms import Arm, Chosen, Row, StudyArm, Summary
-from unlazy.lab.claims import Claim, Plot, PlotLine
+from unlazy.lab.arms import Arm, Chosen, Row, StudyArm, Summary, shuffled_labels
+from unlazy.lab.claims import AGREEING, Claim, Plot, PlotLine
 from unlazy.lab.paper_files import notes
 from unlazy.lab.readings import AS_WRITTEN, Reading
 from unlazy.lab.rules import Control, Published, Scale, arms
@@ -50,13 +50,14 @@ FIGURE4_SIZES: dict[Scale, Figure4Size] = {
     "laptop": Figure4Size(40, 5_000, 200, 50, _CELLS, _DOUBLED, 10_000, 10_000),
     "paper": Figure4Size(40, 5_000, 200, 50, _PAPER_CELLS, _PAPER_DOUBLED, 10_000, 20_000),
 }
+#: Settings with the smallest test errors of six on tuning seed 0.
 LARGE = Figure4Size(
     100,
     50_000,
     200,
     100,
-    ((20.0, 1e-6), (20.0, 2e-6), (50.0, 1e-6)),
-    ((10.0, 2e-6), (10.0, 5e-6), (20.0, 2e-6)),
+    ((10.0, 2e-6), (10.0, 5e-6), (20.0, 5e-6)),
+    ((5.0, 5e-6), (5.0, 1e-5), (10.0, 1e-5)),
     10_000,
     20_000,
 )
@@ -64,6 +65,8 @@ LARGE = Figure4Size(
 EPOCHS = 800
 #: Test error below which a network has learned, by the text.
 SMALL_TEST_ERROR = 0.3
+#: Test error of a search in which nothing was learned; the network F = 0 has error 1.
+NOTHING_LEARNED = 0.9
 
 
 class ParityTraining(NamedTuple):
@@ -136,15 +139,25 @@ def figure4(scale: Scale, **settings: Any) -> dict[str, StudyArm]:
     """
     training = ParityTraining(**settings)
     arms = _arms(scale, 6, training, 0.0)
-    if scale == "paper":
-        arms["SGD at d = 100"] = Chosen(_searched(LARGE, 6, training))
-    return arms
+    return arms | _large_arms(scale, 6, training)
 
 
 def _null(scale: Scale, **settings: Any) -> dict[str, StudyArm]:
     """Return the control: a parity of degree 2, and wrong signs in the constructed network."""
     training = ParityTraining(**settings)
-    return _arms(scale, 2, training._replace(epochs=min(training.epochs, 100)), 0.1)
+    training = training._replace(epochs=min(training.epochs, 100))
+    return _arms(scale, 2, training, 0.1) | _large_arms(scale, 2, training)
+
+
+def _large_arms(scale: Scale, q: int, training: ParityTraining) -> dict[str, StudyArm]:
+    """Return the arms of Figure 4(b), which are run at paper scale."""
+    if scale != "paper":
+        return {}
+    runs = _searched(LARGE, q, training)
+    return {
+        "SGD at d = 100": Chosen(runs),
+        "all at d = 100": Row(dict(runs), summaries=(least_norm_ratio(q),)),
+    }
 
 
 def _arms(
@@ -159,7 +172,6 @@ def _arms(
 
 
 _OPEN = "Section 8.2 states neither epochs nor the distribution of the initial weights"
-_EPOCHS_DEPART = ("800 epochs in Section 8.1",)
 READINGS = (
     Reading(
         AS_WRITTEN,
@@ -176,18 +188,12 @@ READINGS = (
         f"{_OPEN}, nor a factor of the loss; the loss is (F − y)², not ½(F − y)²",
         {"doubled": True},
     ),
-    Reading("4,000 epochs", f"{_OPEN}; N(0, 1/m) carries over", {"epochs": 4_000}, _EPOCHS_DEPART),
-    Reading(
-        "initialization 0.1, 4,000 epochs",
-        _OPEN,
-        {"w_scale": 0.1, "epochs": 4_000},
-        _EPOCHS_DEPART,
-    ),
 )
 by_hand, sgd, tried = arms("by hand", "SGD", "all that was tried")
+sgd_large, tried_large = arms("SGD at d = 100", "all at d = 100")
 FIGURE4 = Claim(
     id="allenzhu2019/figure4",
-    where="Figures 1 and 4(a), Section 8.2",
+    where="Figures 1 and 4, Section 8.2",
     kind="figure",
     statement=(
         "Two-layer networks aᵀσ(Wx), a_j = ±1/√m fixed, on a parity of degree 6 of x ∈ {±1/√d}^d. "
@@ -195,7 +201,8 @@ FIGURE4 = Claim(
         "A network with a small training error and a norm close to these would have a test error "
         "below 0.3. But a search by SGD from random initialization at d = 40 and N = 5,000, over "
         "learning rates and weight decays {1, 2, 5}·10^{−k} and widths from 200, ends at a minimum "
-        "test error of 0.69, and finds no W with a small training error and a small norm."
+        "test error of 0.69, and finds no W with a small training error and a small norm. At d = "
+        "100 and N = 50,000, the minimum test error is 0.98, and there is no such W either."
     ),
     study=figure4,
     checks=(
@@ -204,6 +211,8 @@ FIGURE4 = Claim(
         (by_hand.error[1380] <= 0.011).by_paper().exactly(),
         sgd.best_test_squared_error >= SMALL_TEST_ERROR,
         tried.least_norm_ratio >= 2.0,
+        (sgd_large.best_test_squared_error >= NOTHING_LEARNED).at("paper"),
+        (tried_large.least_norm_ratio >= 2.0).at("paper"),
     ),
     published=(Published(sgd.best_test_squared_error, "0.69"),),
     control=Control(
@@ -212,6 +221,7 @@ FIGURE4 = Claim(
         _null,
     ),
     readings=READINGS,
+    seeds={"smoke": 1, "laptop": AGREEING, "paper": 3},
     plots=(
         Plot(
             "Figure 4(a)",
@@ -246,4 +256,39 @@ FIGURE4 = Claim(
         ),
     ),
     **notes("allenzhu2019/figure4"),
+)
+
+
+def patience(scale: Scale, epochs: int = 4_000) -> dict[str, StudyArm]:
+    """Return SGD with one setting of the grid, trained for a long time."""
+    size = FIGURE4_SIZES[scale]
+    size = size._replace(cells=size.cells[-1:] if scale == "smoke" else ((10.0, 2e-5),))
+    (run,) = _searched(size, 6, ParityTraining(epochs=epochs)).values()
+    return {"SGD": run}
+
+
+def _shuffled(scale: Scale) -> dict[str, StudyArm]:
+    """Return the control: shuffled labels, 400 epochs."""
+    (run,) = patience(scale, 400).values()
+    return {"SGD": shuffled_labels(run) or run}
+
+
+PATIENCE = Claim(
+    id="allenzhu2019/figure4-patience",
+    where="Figure 4(a), Section 8.2",
+    kind="figure",
+    statement=(
+        "On the parity of degree 6 at d = 40 with N = 5,000 examples, SGD that trains for 4,000 "
+        "epochs instead of 800 reaches a test error of at most 0.5. Our finding; the paper states "
+        "800 epochs for other experiments and none for this one."
+    ),
+    study=patience,
+    checks=(sgd.test_squared_error <= 0.5,),
+    control=Control(
+        "shuffled labels, 400 epochs",
+        _shuffled,
+    ),
+    seeds={"smoke": 1, "laptop": 3, "paper": 5},
+    source="ours",
+    **notes("allenzhu2019/figure4-patience"),
 )
