@@ -88,6 +88,43 @@ def advance(
     return Neurons(along, rest, second)
 
 
+def velocity(state: Neurons, second: float | Array = 1.0) -> Neurons:
+    """Return the derivatives of along, rest and a in time ηt, without noise.
+
+    `second` multiplies the learning rate of the second layer.
+    """
+    smallest = jnp.finfo(state.rest.dtype).tiny
+    u, r = state.along @ CENTERS.T, jnp.maximum(state.rest, smallest)[:, None]
+    cdf, pdf = norm.cdf(u / r), norm.pdf(u / r)
+    weighted = LABELS * 2 * jax.nn.sigmoid(-margins(state)) / 4  # y·g/4 at each cluster
+    return Neurons(
+        state.a[:, None] * ((weighted[None, :] * cdf) @ CENTERS),
+        state.a * (pdf @ weighted),
+        second * ((u * cdf + r * pdf) @ weighted),
+    )
+
+
+@eqx.filter_jit
+def flow(state: Neurons, steps: int, step: Array, second: Array) -> Float[Array, "s 4"]:
+    """Return the margins along the noiseless flow (η → 0) after 0, …, `steps` Runge–Kutta steps."""
+
+    def plus(state: Neurons, slope: Neurons, time: Array) -> Neurons:
+        along, rest, a = (x + time * v for x, v in zip(state, slope, strict=True))
+        return Neurons(along, jnp.abs(rest), a)
+
+    def body(state: Neurons, _: Array) -> tuple[Neurons, Float[Array, " 4"]]:
+        one = velocity(state, second)
+        two = velocity(plus(state, one, step / 2), second)
+        three = velocity(plus(state, two, step / 2), second)
+        four = velocity(plus(state, three, step), second)
+        mean = jax.tree.map(lambda a, b, c, d: (a + 2 * b + 2 * c + d) / 6, one, two, three, four)
+        moved = plus(state, mean, step)
+        return moved, margins(moved)
+
+    _, path = jax.lax.scan(body, state, jnp.arange(steps))
+    return jnp.concatenate([margins(state)[None], path])
+
+
 @eqx.filter_jit
 def simulate(
     state: Neurons,
