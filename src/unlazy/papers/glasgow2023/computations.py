@@ -305,7 +305,7 @@ class ReducedTimes(ExactComputation):
     target: float = eqx.field(converter=float, default=0.1, kw_only=True)
     second: float = eqx.field(converter=float, default=1.0, kw_only=True)
     limit: float = eqx.field(converter=float, default=4.5, kw_only=True)
-    steps: int = eqx.field(static=True, default=400, kw_only=True)
+    intervals: int = eqx.field(static=True, default=400, kw_only=True)
 
     axis = "dimensions"
 
@@ -316,10 +316,10 @@ class ReducedTimes(ExactComputation):
             p = math.ceil(1 / theta)
             for name, radius in (("share", theta), ("share_printed", theta / math.sqrt(p))):
                 state = initial(self.width, float(d), radius, key=jax.random.fold_in(key, i))
-                step = self.limit * math.log(d) / self.steps
-                path = flow(state, self.steps, jnp.asarray(step), jnp.asarray(self.second))
+                step = self.limit * math.log(d) / self.intervals
+                path = flow(state, self.intervals, jnp.asarray(step), jnp.asarray(self.second))
                 losses = np.mean(2 * np.logaddexp(0, -np.asarray(path, np.float64)), axis=1)
                 reached = np.flatnonzero(losses <= self.target)
-                first = self.limit * reached[0] / self.steps if len(reached) else math.inf
+                first = self.limit * reached[0] / self.intervals if len(reached) else math.inf
                 shares[name].append(float(first))
         return {name: np.array(values) for name, values in shares.items()}

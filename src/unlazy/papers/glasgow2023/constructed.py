@@ -166,11 +166,12 @@ class HeavyStep(ExactComputation):
     """One step of η = ζ³ on the population loss from a signal-heavy network (Lemma D.3).
 
     `least_ratio`, `greatest_ratio`: relative growth of γ̃_min ÷ 2ητ·g_max and of γ̃_max ÷ 2ητ·g_min
-    (items 2, 3). `mass_rate`: relative growth of E[1(w ∉ S)·‖w‖²]/γ̃_min ÷ 10ηζH; `shape_rate`:
-    maximum relative growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ over neurons of S with u = 1, ÷
-    10ηζH; `gap_rate`: increase of E‖w‖² − E a² ÷ 10ηζ²H²; `norm_after` = (E a'² + ζ'H)/(2H), ζ' =
-    ζ(1 + 10ηζH) (item 1). `zeta_met` = ζ·e^{10H} with the minimum ζ of the network, `gap` = (E‖w‖²
-    − E a²)/(ζH), `norm` = (E a² + ζH)/(2H): the definition requires at most 1.
+    (items 2, 3). `neuron_ratio`: minimum over S of the relative growth of |a|·‖w_sig‖ ÷ 2ητ·g_μ, μ
+    its cluster (D.15). `mass_rate`: relative growth of E[1(w ∉ S)·‖w‖²]/γ̃_min ÷ 10ηζH;
+    `shape_rate`: maximum relative growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ over neurons of S
+    with u = 1, ÷ 10ηζH; `gap_rate`: increase of E‖w‖² − E a² ÷ 10ηζ²H²; `norm_after` = (E a'² +
+    ζ'H)/(2H), ζ' = ζ(1 + 10ηζH) (item 1). `zeta_met` = ζ·e^{10H} with the minimum ζ of the network,
+    `gap` = (E‖w‖² − E a²)/(ζH), `norm` = (E a² + ζH)/(2H): the definition requires at most 1.
 
     `clean_first`, `clean_second`: maximum distance to the clean gradients ÷ 4|a|ζH_ρ and ÷ 4‖w‖ζH_ρ
     (D.5). `norm_rate`: (maximum relative growth of ‖w‖² ÷ 2ητ·g_max − 1) ÷ 2ζH (D.11).
@@ -246,6 +247,12 @@ class HeavyStep(ExactComputation):
             "greatest_ratio": growth[strongest] / (2 * PHASE2_RATE * np.min(g)),
             "mass_rate": (mass - growth[weakest]) / (10 * zeta * H),
             "shape_rate": np.max(shape) / (10 * zeta * H),
+            "neuron_ratio": np.min(
+                (grown / signal + size_grown / size + eta * grown * size_grown / (signal * size))[
+                    inside
+                ]
+                / (2 * PHASE2_RATE * g[net.cluster[inside]])
+            ),
             "gap": np.mean(square - size**2) / (zeta * H),
             "norm": (np.mean(size**2) + zeta * H) / (2 * H),
             "norm_after": (np.mean(size**2 + eta * (2 * size * size_grown + eta * size_grown**2)))

@@ -138,17 +138,19 @@ HEAVY = (
 )
 PHASE2_STEP = Claim(
     id="glasgow2023/phase2-step",
-    where="Lemmas 4.4 and D.3 (on the population loss), D.12, D.13",
+    where="Lemmas 4.4 and D.3 (on the population loss), D.12, D.13, Claim D.15",
     kind="lemma",
     statement=(
         "A (ζ, H)-signal-heavy network is (ζ(1 + 10ηζH), H)-signal-heavy after a step with η ≤ "
         "ζ³, with the same S, also E‖w'‖² ≤ E a'² + ζ'H ≤ 2H; γ̃_min' ≥ (1 + 2ητ(1 − "
-        "o(1))·g_max)·γ̃_min and γ̃_max' ≤ (1 + 2ητ(1 + o(1))·g_min)·γ̃_max, τ = √2/4."
+        "o(1))·g_max)·γ̃_min and γ̃_max' ≤ (1 + 2ητ(1 + o(1))·g_min)·γ̃_max, τ = √2/4; |a|‖w_sig‖ "
+        "of a neuron of S_μ grows at least by the factor 1 + 2ητ(1 − o(1))·g_μ."
     ),
     study=phase2_step,
     checks=(
         *(arm.least_ratio >= 0.999 for arm in (margins, larger)),
         *(arm.greatest_ratio <= 1.001 for arm in (margins, larger)),
+        margins.neuron_ratio >= 0.999,
         *((arm.mass_rate <= 1.0).by_paper() for arm in (margins, larger)),
         (strong.shape_rate <= 1.0).by_paper(),
         (margins.gap_rate <= 1.0).by_paper(),

@@ -63,22 +63,28 @@ def initial(p: int, d: float, radius: float, *, key: PRNGKeyArray) -> Neurons:
     return Neurons(along * scale[:, None], rest * scale, rademacher(key_a, (p,)) * radius)
 
 
+def _centers(state: Neurons) -> Float[Array, "4 2"]:
+    return CENTERS.astype(state.along.dtype)
+
+
 def margins(state: Neurons) -> Float[Array, " 4"]:
     """Return y·f̄ at the four clusters, averaged over the other coordinates."""
-    u, r = state.along @ CENTERS.T, state.rest[:, None]
-    return LABELS * jnp.mean(state.a[:, None] * (u * norm.cdf(u / r) + r * norm.pdf(u / r)), axis=0)
+    u, r = state.along @ _centers(state).T, state.rest[:, None]
+    return LABELS.astype(u.dtype) * jnp.mean(
+        state.a[:, None] * (u * norm.cdf(u / r) + r * norm.pdf(u / r)), axis=0
+    )
 
 
 def advance(
     state: Neurons, step: float, noise: Float[Array, "p 2"], ratio: float, d: float
 ) -> Neurons:
     """Return the state after one step; `ratio` = d/m of the minibatch noise, 0 for none."""
-    u, r = state.along @ CENTERS.T, jnp.maximum(state.rest, 1e-12)[:, None]
+    u, r = state.along @ _centers(state).T, jnp.maximum(state.rest, 1e-12)[:, None]
     cdf, pdf = norm.cdf(u / r), norm.pdf(u / r)
     g = 2 * jax.nn.sigmoid(-margins(state))  # at each cluster
-    weighted = LABELS * g / 4
+    weighted = LABELS.astype(u.dtype) * g / 4
     a = state.a[:, None]
-    along = state.along + step * a * ((weighted[None, :] * cdf) @ CENTERS)
+    along = state.along + step * a * ((weighted[None, :] * cdf) @ _centers(state))
     rest = state.rest + step * state.a * (pdf @ weighted)
     second = state.a + step * ((u * cdf + r * pdf) @ weighted)
     q = cdf @ g**2 / 4
@@ -94,11 +100,13 @@ def velocity(state: Neurons, second: float | Array = 1.0) -> Neurons:
     `second` multiplies the learning rate of the second layer.
     """
     smallest = jnp.finfo(state.rest.dtype).tiny
-    u, r = state.along @ CENTERS.T, jnp.maximum(state.rest, smallest)[:, None]
+    u, r = state.along @ _centers(state).T, jnp.maximum(state.rest, smallest)[:, None]
     cdf, pdf = norm.cdf(u / r), norm.pdf(u / r)
-    weighted = LABELS * 2 * jax.nn.sigmoid(-margins(state)) / 4  # y·g/4 at each cluster
+    weighted = (
+        LABELS.astype(u.dtype) * 2 * jax.nn.sigmoid(-margins(state)) / 4
+    )  # y·g/4 at each cluster
     return Neurons(
-        state.a[:, None] * ((weighted[None, :] * cdf) @ CENTERS),
+        state.a[:, None] * ((weighted[None, :] * cdf) @ _centers(state)),
         state.a * (pdf @ weighted),
         second * ((u * cdf + r * pdf) @ weighted),
     )
