@@ -236,7 +236,7 @@ THEOREM = Claim(
 
 
 def scaling(scale: Scale) -> dict[str, StudyArm]:
-    """Return sample sizes of SGD and kernels."""
+    """Return sample sizes of SGD and kernels, and predictions for the NTK, which are only drawn."""
     size, target, width = (
         SIZES[scale],
         0.2 if scale == "smoke" else 0.05,
@@ -251,19 +251,20 @@ def scaling(scale: Scale) -> dict[str, StudyArm]:
         "NTK": ridge(NTK(), size.kernel),
         "NNGP": ridge(NNGP(), size.others),
         "quadratic kernel": ridge(Polynomial(2, 0.0), size.others),
+        "NTK, predicted": PredictedSizes(NTK(), size.far, target=target),
     }
 
 
 def predictions(scale: Scale) -> dict[str, StudyArm]:
-    """Return the rows of `scaling`, predictions in high dimension, and SGD versus the NTK."""
+    """Return the kernels of `scaling` with predictions, and SGD versus the NTK."""
     size, target, width = (
         SIZES[scale],
         0.2 if scale == "smoke" else 0.05,
         64 if scale == "smoke" else 128,
     )
     found = scaling(scale)
-    return {name: found[name] for name in ("NTK", "NNGP", "quadratic kernel")} | {
-        "NTK, predicted": PredictedSizes(NTK(), size.far, target=target),
+    del found["SGD"]
+    return found | {
         "SGD and NTK": crossover(
             sgd_row(size.crossing, width=width, target=target, test=size.test),
             kernel_row(NTK(), size.crossing, target=target, test=size.test),
@@ -271,7 +272,7 @@ def predictions(scale: Scale) -> dict[str, StudyArm]:
     }
 
 
-def _null(_: Scale) -> dict[str, StudyArm]:
+def _null(scale: Scale) -> dict[str, StudyArm]:
     target, dimensions = 0.05, (32, 48)
 
     def ridge(kernel: ProductKernel) -> Row:
@@ -282,23 +283,17 @@ def _null(_: Scale) -> dict[str, StudyArm]:
         "NTK": ridge(NTK()),
         "NNGP": ridge(NNGP()),
         "quadratic kernel": ridge(Polynomial(2, 0.0)),
-    }
-
-
-def _wrong_predictions(scale: Scale) -> Mapping[str, StudyArm]:
-    """Return shuffled labels, and predictions for the parity of four coordinates."""
-
-    def null(_: Scale) -> dict[str, StudyArm]:
-        rows = _null(scale)
-        sgd = rows.pop("SGD")
-        assert isinstance(sgd, Row) and isinstance(rows["NTK"], Row)
-        return rows | {"SGD and NTK": crossover(sgd, rows["NTK"])}
-
-    return dict(shuffled(null).study(scale)) | {
         "NTK, predicted": PredictedSizes(
-            NTK(), SIZES[scale].far[:3], target=0.05, polynomial=product(4)
-        )
+            NTK(), SIZES[scale].far[:3], target=target, polynomial=product(4)
+        ),
     }
+
+
+def _wrong_predictions(scale: Scale) -> dict[str, StudyArm]:
+    rows = _null(scale)
+    sgd = rows.pop("SGD")
+    assert isinstance(sgd, Row) and isinstance(rows["NTK"], Row)
+    return rows | {"SGD and NTK": crossover(sgd, rows["NTK"])}
 
 
 network, ntk, nngp, quadratic, predicted, both = arms(
@@ -331,10 +326,12 @@ SCALING = Claim(
                 PlotLine("NTK", "samples", "NTK"),
                 PlotLine("NNGP", "samples", "NNGP"),
                 PlotLine("quadratic kernel", "samples", "quadratic kernel"),
+                PlotLine("NTK, predicted", "samples", "NTK, predicted", theory=True),
             ),
             log_x=True,
             log_y=True,
-            caption="Kernels need fewer examples below d ≈ 50, SGD above.",
+            caption="Kernels need fewer examples below d ≈ 50, SGD above. The dashed line is "
+            "computed from the kernel's eigenvalues.",
         ),
     ),
     **notes("glasgow2023/scaling"),
@@ -358,25 +355,8 @@ PREDICTIONS = Claim(
         *(arm.ratio_lowest >= 0.95 for arm in (ntk, nngp, quadratic)),
         *(arm.ratio_highest <= 1.05 for arm in (ntk, nngp, quadratic)),
     ),
-    control=Control(
-        "shuffled labels; for the prediction, the parity of four coordinates",
-        _wrong_predictions,
-    ),
-    plots=(
-        Plot(
-            "Examples to 5 % error, measured and predicted",
-            "dimension d",
-            "examples",
-            (
-                PlotLine("NTK", "samples", "NTK"),
-                PlotLine("NNGP", "samples", "NNGP"),
-                PlotLine("quadratic kernel", "samples", "quadratic kernel"),
-                PlotLine("NTK, predicted", "samples", "NTK, predicted", theory=True),
-            ),
-            log_x=True,
-            log_y=True,
-            caption="The dashed line is computed from the kernel's eigenvalues.",
-        ),
+    control=shuffled(
+        _wrong_predictions, "shuffled labels; for the prediction, the parity of four coordinates"
     ),
     **notes("glasgow2023/kernel-predictions"),
 )
