@@ -72,8 +72,7 @@ def _at_end(name: ArmName) -> tuple[Check, ...]:
     return (
         (name.end_share >= 0.1).by_paper(),
         (name.end_rest <= 4.0).by_paper(),
-        (name.end_gap <= 1.0).by_paper(),
-        name.end_time.between(1.0, 4.0),
+        name.end_time.between(1.0, 4.0).refuting(),
     )
 
 
@@ -94,6 +93,8 @@ PHASE1 = Claim(
     checks=(
         *_at_end(sgd),
         *_at_end(reduced),
+        (sgd.end_gap <= 1.0).by_paper().refuting(),
+        (reduced.end_gap <= 1.0).by_paper(),
         (sgd.end_excess <= 0.0).by_paper().refuting(),
         sgd.slope_ratio.between(0.9, 1.1),
     ),
