@@ -242,17 +242,14 @@ class HeavyStep(ExactComputation):
         at_bound = net.saturated
         excess = (weight * rest_grown + opposite_grown)[at_bound]
         shape = excess / signal[at_bound] / zeta - grown[at_bound] / signal[at_bound]
+        first, second = grown[inside] / signal[inside], size_grown[inside] / size[inside]
+        own = first + second + eta * first * second
         return {
             "least_ratio": growth[weakest] / (2 * PHASE2_RATE * np.max(g)),
             "greatest_ratio": growth[strongest] / (2 * PHASE2_RATE * np.min(g)),
             "mass_rate": (mass - growth[weakest]) / (10 * zeta * H),
             "shape_rate": np.max(shape) / (10 * zeta * H),
-            "neuron_ratio": np.min(
-                (grown / signal + size_grown / size + eta * grown * size_grown / (signal * size))[
-                    inside
-                ]
-                / (2 * PHASE2_RATE * g[net.cluster[inside]])
-            ),
+            "neuron_ratio": np.min(own / (2 * PHASE2_RATE * g[net.cluster[inside]])),
             "gap": np.mean(square - size**2) / (zeta * H),
             "norm": (np.mean(size**2) + zeta * H) / (2 * H),
             "norm_after": (np.mean(size**2 + eta * (2 * size * size_grown + eta * size_grown**2)))
