@@ -159,7 +159,7 @@ def test_the_floor_decreases_to_zero_with_enough_examples():
 def test_the_proof_reaches_its_bound_and_a_search_for_pairs_beats_it():
     chain = measured(ProofChain((1200, 100_000)))
     assert (
-        np.all(chain["bound"] >= 0.03) and np.all(chain["reach"] >= 1) and chain["first"][0] == 941
+        np.all(chain["bound"] >= 0.03) and np.all(chain["reach"] >= 1) and chain["first"][0] == 1009
     )
     assert np.all(measured(ProofChain((1200,), power=1))["bound"] == 0)
     assert measured(PairSearch((1200,)))["error"][0] < 0.03

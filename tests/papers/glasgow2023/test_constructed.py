@@ -73,15 +73,18 @@ def test_a_step_preserves_the_hypothesis_and_the_controls_do_not():
     right = measured(HeavyStep(8, 64))
     assert right["least_ratio"] > 0.999 and right["greatest_ratio"] < 1.001
     assert right["mass_rate"] < 1 and right["shape_rate"] < 0 and right["norm_rate"] < 1
+    assert right["gap_rate"] < 1 and right["neuron_ratio"] > 0.999
+    assert right["gap"] == pytest.approx(1, abs=1e-5) and right["zeta_met"] <= 1 + 1e-9
     frozen = measured(HeavyStep(8, 64, frozen=True, linear=True))
     assert (
         frozen["least_ratio"] < 0.7 and frozen["greatest_ratio"] > 1.05 and frozen["mass_rate"] > 1
     )
+    assert frozen["gap_rate"] > 1 and frozen["neuron_ratio"] < 0.999
     loose = measured(HeavyStep(8, 64, loose=0.3))
     assert (
         loose["shape_rate"] > 1
         and loose["clean_first"] > 1
-        and loose["gap"] > 1
+        and loose["zeta_met"] > 1
         and loose["margin_gap"] > 1
     )
 

@@ -1,5 +1,6 @@
 """One test per erratum."""
 
+import itertools
 import math
 
 import jax
@@ -9,7 +10,14 @@ import pytest
 from unlazy.papers.glasgow2023.clean import Neuron, clean_gradient
 from unlazy.papers.glasgow2023.constructed import HeavyStep
 from unlazy.papers.glasgow2023.errata import ERRATA
-from unlazy.papers.glasgow2023.gradients import PHASE2_RATE, SignSum, rotation_invariant_bound
+from unlazy.papers.glasgow2023.gradients import (
+    CHERNOFF,
+    PHASE2_RATE,
+    SignSum,
+    first_bounded,
+    rotation_invariant_bound,
+)
+from unlazy.papers.glasgow2023.proof_computations import LossDerivatives
 from unlazy.papers.glasgow2023.reduced import initial, margins, simulate
 from unlazy.tasks.spectrum import corners
 
@@ -79,7 +87,33 @@ def test_a_smaller_initial_scale_takes_longer_by_half_the_logarithm_of_the_width
 def test_inner_products_of_sign_vectors():
     d = 6
     assert sorted({int(v) for v in corners(d) @ corners(d)[5]}) == list(range(-d, d + 1, 2))
-    assert rotation_invariant_bound(941).error < 0.03 <= rotation_invariant_bound(960).error
+    assert rotation_invariant_bound(1008).error < 0.03 <= rotation_invariant_bound(1009).error
+
+
+def test_the_lower_bound_is_at_least_three_percent_in_every_dimension_from_1009_on():
+    """Every dimension up to 3,000 is computed; above 1,200, Chernoff's inequality suffices: the
+    exponent divided by d decreases in d and is negative there.
+    """
+    assert first_bounded() == 1009
+    assert all(rotation_invariant_bound(d).error >= 0.03 for d in range(1009, 3000))
+    rate = 0.75 * (math.log(2) + 0.8 * math.log(0.8) + 0.2 * math.log(0.2))
+
+    def per_dimension(d):
+        constant = math.log(10) - math.log(0.2)  # 10·β·(d + 1)^n ≤ 0.2 gives 0.0375·0.8 = 0.03
+        return constant / d - rate + math.log(d + 1) / math.log(d) ** 2
+
+    assert per_dimension(CHERNOFF) < 0
+    found = [per_dimension(d) for d in np.geomspace(CHERNOFF, 1e12, 200)]
+    assert all(later < earlier for earlier, later in itertools.pairwise(found))
+    below = [d for d in range(930, 1009) if rotation_invariant_bound(d).error < 0.03]
+    assert below == [*range(937, 950), 953, 1003, 1004, 1006, 1007, 1008]
+
+
+def test_loss_derivatives_change_with_the_label():
+    with jax.enable_x64(True):
+        corrected = LossDerivatives(6, 20).measure(key=jax.random.key(0))["flipped_square"]
+        printed = LossDerivatives(6, 20, printed=True).measure(key=jax.random.key(0))
+    assert corrected <= 1 / 16 < 10 < printed["flipped_square"]
 
 
 def test_every_erratum_names_a_test_of_this_file():

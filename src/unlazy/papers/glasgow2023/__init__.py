@@ -11,8 +11,9 @@ from unlazy.papers.glasgow2023.auxiliary import BALANCE, MINIBATCH, SPREAD
 from unlazy.papers.glasgow2023.early import DEVIATION, GRADIENTS, PHASE1
 from unlazy.papers.glasgow2023.errata import ERRATA, NOT_RUN
 from unlazy.papers.glasgow2023.late import CLEAN, FROZEN, PHASE2, PHASE2_STEP
-from unlazy.papers.glasgow2023.learning import LEARNER, SCALING, TASK, THEOREM
+from unlazy.papers.glasgow2023.learning import LEARNER, PREDICTIONS, SCALING, TASK, THEOREM
 from unlazy.papers.glasgow2023.limits import LOWERBOUND
+from unlazy.papers.glasgow2023.proof_steps import HELPER, LOSS_DERIVATIVES, SMALL_BALL, STRONG
 from unlazy.tasks.multi_index import MultiIndex, product, staircase
 
 CITATION = (
@@ -37,10 +38,15 @@ CLAIMS = (
     LEARNER,
     THEOREM,
     SCALING,
+    PREDICTIONS,
     PHASE1,
     GRADIENTS,
     DEVIATION,
+    LOSS_DERIVATIVES,
+    HELPER,
+    STRONG,
     SPREAD,
+    SMALL_BALL,
     MINIBATCH,
     BALANCE,
     PHASE2,

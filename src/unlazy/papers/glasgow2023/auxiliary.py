@@ -18,6 +18,8 @@ from unlazy.papers.glasgow2023.spreading import SpreadVectors
 
 #: Dimension of a network, and a dimension in which the bound of Lemma B.4 is below 1.
 SMALL_D, LARGE_D = 1000, 1 << 20
+#: c and C of Definition B.1 and Lemmas B.2 to B.4.
+SPREADING = 4.0
 
 
 def spread(scale: Scale) -> dict[str, StudyArm]:
@@ -26,6 +28,7 @@ def spread(scale: Scale) -> dict[str, StudyArm]:
         "vectors": SpreadVectors(
             (SMALL_D, LARGE_D),
             draws=20 if scale == "smoke" else 200 if scale == "laptop" else 1000,
+            constant=SPREADING,
             precision=64,
         )
     }
@@ -50,6 +53,15 @@ SPREAD = Claim(
         *(vectors.small[d] >= 0.5 for d in (SMALL_D, LARGE_D)),
         (vectors.gaussian_ratio[LARGE_D] <= 1.0).by_paper(),
         *(vectors.gaussian_gap[d] <= 1.0 for d in (SMALL_D, LARGE_D)),
+    ),
+    seeds={"smoke": 1, "laptop": 8, "paper": 8},
+    conditions=(
+        Condition(
+            "c and C of well-spread vectors, at least C₀",
+            lambda s: SPREADING,
+            lambda s: 1.0,
+            constant="C₀",
+        ),
     ),
     control=Control(
         "vectors with a single nonzero coordinate",

@@ -10,6 +10,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -20,7 +21,7 @@ from unlazy.learners.mean_field import mean_field_sgd, second_layer
 from unlazy.networks.inits import SphereInit
 from unlazy.papers.glasgow2023.gradients import PHASE1_RATE, population_gradient
 from unlazy.papers.glasgow2023.probes import parts
-from unlazy.papers.glasgow2023.reduced import initial, simulate
+from unlazy.papers.glasgow2023.reduced import flow, initial, simulate
 from unlazy.tasks.base import Batch, Sampler
 from unlazy.tasks.multi_index import XOR, MultiIndex, Terms, variables
 
@@ -287,3 +288,38 @@ class ReducedPhases(ExactComputation):
             "end_gap": np.mean(square[end] - a[end] ** 2) / math.sqrt(theta),
             "end_time": theta * end / math.log(self.d),
         }
+
+
+class ReducedTimes(ExactComputation):
+    """Training time ηT/log d to a loss of `target` in the reduced dynamics; the axis is d.
+
+    θ = 1/log^C d with C = `exponent`; η → 0 and m → ∞, which θ → 0 makes exact. `share`: initial
+    scale θ. `share_printed`: initial scale θ/√p, p = ⌈1/θ⌉. Infinite if it is longer than
+    `limit`. Means over p neurons are means over `width` of them. Negative control: `second` = 0
+    freezes the second layer.
+    """
+
+    dimensions: tuple[int, ...] = eqx.field(static=True)
+    exponent: float = eqx.field(converter=float, default=3.0, kw_only=True)
+    width: int = eqx.field(static=True, default=400, kw_only=True)
+    target: float = eqx.field(converter=float, default=0.1, kw_only=True)
+    second: float = eqx.field(converter=float, default=1.0, kw_only=True)
+    limit: float = eqx.field(converter=float, default=4.5, kw_only=True)
+    intervals: int = eqx.field(static=True, default=400, kw_only=True)
+
+    axis = "dimensions"
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        shares: dict[str, list[float]] = {"share": [], "share_printed": []}
+        for i, d in enumerate(self.dimensions):
+            theta = math.log(d) ** -self.exponent
+            p = math.ceil(1 / theta)
+            for name, radius in (("share", theta), ("share_printed", theta / math.sqrt(p))):
+                state = initial(self.width, float(d), radius, key=jax.random.fold_in(key, i))
+                step = self.limit * math.log(d) / self.intervals
+                path = flow(state, self.intervals, jnp.asarray(step), jnp.asarray(self.second))
+                losses = np.mean(2 * np.logaddexp(0, -np.asarray(path, np.float64)), axis=1)
+                reached = np.flatnonzero(losses <= self.target)
+                first = self.limit * reached[0] / self.intervals if len(reached) else math.inf
+                shares[name].append(float(first))
+        return {name: np.array(values) for name, values in shares.items()}

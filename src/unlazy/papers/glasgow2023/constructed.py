@@ -3,8 +3,8 @@
 Training at feasible sizes never satisfies Definition 4.2, which requires ζ ≤ e^{−10H} with H ≥ 1.
 In the constructed networks, neurons in S have e^{6H}·‖w_perp‖ + ‖w_opp‖ = u·ζ·‖w_sig‖ with u ≤ 1,
 and u = 1 for a third of them. The others have E[1(w ∉ S)·‖w‖²] = ζ·γ̃_min, and all but one point
-nearly along the weakest cluster, where they grow fastest. The cube has few dimensions, so that
-expectations are sums over all its points.
+nearly along the weakest cluster, where they grow fastest. E‖w‖² − E a² = ζH. The cube has few
+dimensions, so that expectations are sums over all its points.
 
 A step of η = ζ³ ≈ 1e-13 would be lost to rounding in a sum. So changes are stored separately and
 divided by η.
@@ -33,6 +33,10 @@ LABELS = np.array([1.0, 1.0, -1.0, -1.0])
 FRACTIONS = np.array([0.5, 0.22, 0.16, 0.12])
 
 
+#: Relative distance to the boundary of the definition, above the rounding of float64.
+ROUNDING = 1e-6
+
+
 class HeavyNetwork(NamedTuple):
     """Neurons w (p d), a (p) in mean-field scaling, membership in S, cluster, ζ and H."""
 
@@ -50,6 +54,24 @@ class HeavyNetwork(NamedTuple):
         result: np.ndarray = np.sum(self.w[:, :2] * DIRECTIONS[self.cluster], axis=1)
         return result
 
+    @property
+    def margins(self) -> np.ndarray:
+        """Heavy margins γ̃ of the four clusters."""
+        each = np.abs(self.a) * math.sqrt(2) * self.signal * self.inside
+        return np.array([np.mean(each * (self.cluster == c)) for c in range(4)])
+
+    @property
+    def min_zeta(self) -> float:
+        """Minimum ζ for which the network is (ζ, H)-signal-heavy with this S, but ζ ≤ e^{−10H}."""
+        square = np.sum(self.w**2, axis=1)
+        opposite = np.abs(np.sum(self.w[:, :2] * DIRECTIONS[(self.cluster + 2) % 4], axis=1))
+        weighted = math.exp(6 * self.H) * np.linalg.norm(self.w[:, 2:], axis=1) + opposite
+        return max(
+            float(np.max((weighted / np.maximum(self.signal, 1e-300))[self.inside])),
+            float(np.mean(~self.inside * square) / np.min(self.margins)),
+            float(np.mean(square - self.a**2)) / self.H,
+        )
+
 
 def signal_heavy(
     rng: np.random.Generator,
@@ -59,8 +81,9 @@ def signal_heavy(
     H: float = 1.0,
     loose: float = 0.0,
     scattered: bool = False,
+    size: float = 1.9,
 ) -> HeavyNetwork:
-    """Return a network with ζ = e^{−10H} and, within S, E‖w‖² ≈ 1.9·H.
+    """Return a network with ζ = e^{−10H} and, within S, E‖w‖² ≈ `size`·H.
 
     `loose` > 0: ‖w_perp‖ + ‖w_opp‖ = `loose`·‖w_sig‖ in S. `scattered`: neurons outside of S have
     random directions instead of those in which they grow fastest.
@@ -70,7 +93,7 @@ def signal_heavy(
     fractions = rng.permutation(FRACTIONS)
     strength = np.sqrt(fractions[cluster] * rng.uniform(0.5, 1.5, p))
     strength[heavy:] = 0
-    strength *= math.sqrt(1.9 * H / np.mean(strength**2))
+    strength *= math.sqrt(size * H / np.mean(strength**2))
     saturated = (np.arange(p) % 3 == 0) & (np.arange(p) < heavy)
     budget = np.where(saturated, 1.0, rng.uniform(0.2, 0.9, p)) * zeta * strength
     part = rng.choice([0.0, 0.3, 0.9, 1.0], p)
@@ -101,6 +124,9 @@ def signal_heavy(
     a[heavy:] = LABELS[weakest] * norms
     cluster = cluster.copy()
     cluster[heavy:] = weakest
+    square = np.sum(w**2, axis=1)
+    gap = (1 - ROUNDING) * zeta * H / np.mean(square)
+    a = np.sign(a) * np.sqrt((1 - gap) * square)
     return HeavyNetwork(w, a, np.arange(p) < heavy, cluster, zeta, H, saturated)
 
 
@@ -140,10 +166,12 @@ class HeavyStep(ExactComputation):
     """One step of η = ζ³ on the population loss from a signal-heavy network (Lemma D.3).
 
     `least_ratio`, `greatest_ratio`: relative growth of γ̃_min ÷ 2ητ·g_max and of γ̃_max ÷ 2ητ·g_min
-    (items 2, 3). `mass_rate`: relative growth of E[1(w ∉ S)·‖w‖²]/γ̃_min ÷ 10ηζH; `shape_rate`:
-    maximum relative growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ over neurons of S with u = 1, ÷
-    10ηζH (item 1). `zeta_met` = ζ·e^{10H}, `gap` = (E‖w‖² − E a²)/(ζH), `norm` = (E a² + ζH)/(2H):
-    the definition requires at most 1.
+    (items 2, 3). `neuron_ratio`: minimum over S of the relative growth of |a|·‖w_sig‖ ÷ 2ητ·g_μ, μ
+    its cluster (D.15). `mass_rate`: relative growth of E[1(w ∉ S)·‖w‖²]/γ̃_min ÷ 10ηζH;
+    `shape_rate`: maximum relative growth of (e^{6H}‖w_perp‖ + ‖w_opp‖)/‖w_sig‖ over neurons of S
+    with u = 1, ÷ 10ηζH; `gap_rate`: increase of E‖w‖² − E a² ÷ 10ηζ²H²; `norm_after` = (E a'² +
+    ζ'H)/(2H), ζ' = ζ(1 + 10ηζH) (item 1). `zeta_met` = ζ·e^{10H} with the minimum ζ of the network,
+    `gap` = (E‖w‖² − E a²)/(ζH), `norm` = (E a² + ζH)/(2H): the definition requires at most 1.
 
     `clean_first`, `clean_second`: maximum distance to the clean gradients ÷ 4|a|ζH_ρ and ÷ 4‖w‖ζH_ρ
     (D.5). `norm_rate`: (maximum relative growth of ‖w‖² ÷ 2ητ·g_max − 1) ÷ 2ζH (D.11).
@@ -180,16 +208,8 @@ class HeavyStep(ExactComputation):
         return (
             self._induction(net, change_w, change_a, g)
             | self._distances(net, moved, clean)
-            | {
-                "margin_gap": np.max(np.abs(margins - self._heavy_margins(net)))
-                / (2 * net.zeta * net.H)
-            }
+            | {"margin_gap": np.max(np.abs(margins - net.margins)) / (2 * net.zeta * net.H)}
         )
-
-    @staticmethod
-    def _heavy_margins(net: HeavyNetwork) -> np.ndarray:
-        contributions = np.abs(net.a) * math.sqrt(2) * net.signal * net.inside
-        return np.array([np.mean(contributions * (net.cluster == c)) for c in range(4)])
 
     def _induction(
         self, net: HeavyNetwork, dw: np.ndarray, da: np.ndarray, g: np.ndarray
@@ -201,7 +221,7 @@ class HeavyStep(ExactComputation):
         each = (
             math.sqrt(2) * inside * (size * grown + signal * size_grown + eta * grown * size_grown)
         )
-        margin = self._heavy_margins(net)
+        margin = net.margins
         growth = np.array([np.mean(each * (net.cluster == c)) for c in range(4)]) / margin
         weakest, strongest = int(np.argmin(margin)), int(np.argmax(margin))
         square = np.sum(net.w**2, axis=1)
@@ -222,14 +242,22 @@ class HeavyStep(ExactComputation):
         at_bound = net.saturated
         excess = (weight * rest_grown + opposite_grown)[at_bound]
         shape = excess / signal[at_bound] / zeta - grown[at_bound] / signal[at_bound]
+        first, second = grown[inside] / signal[inside], size_grown[inside] / size[inside]
+        own = first + second + eta * first * second
         return {
             "least_ratio": growth[weakest] / (2 * PHASE2_RATE * np.max(g)),
             "greatest_ratio": growth[strongest] / (2 * PHASE2_RATE * np.min(g)),
             "mass_rate": (mass - growth[weakest]) / (10 * zeta * H),
             "shape_rate": np.max(shape) / (10 * zeta * H),
+            "neuron_ratio": np.min(own / (2 * PHASE2_RATE * g[net.cluster[inside]])),
             "gap": np.mean(square - size**2) / (zeta * H),
             "norm": (np.mean(size**2) + zeta * H) / (2 * H),
-            "zeta_met": zeta * math.exp(10 * H),
+            "norm_after": (np.mean(size**2 + eta * (2 * size * size_grown + eta * size_grown**2)))
+            / (2 * H)
+            + zeta * (1 + 10 * eta * zeta * H) / 2,
+            "gap_rate": np.mean(square_grown - 2 * size * size_grown - eta * size_grown**2)
+            / (10 * zeta**2 * H**2),
+            "zeta_met": net.min_zeta * math.exp(10 * H),
             "norm_rate": (np.max(square_grown / square) / (2 * PHASE2_RATE * np.max(g)) - 1)
             / (2 * zeta * H),
             "margin_step": np.max(np.abs(growth * margin)) / (8 * H),

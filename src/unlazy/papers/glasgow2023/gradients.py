@@ -188,6 +188,11 @@ def coordinate_deviation_bound(
     return jnp.abs(a) * (4 * coordinate_size + 2 * math.log(d) * size * near)
 
 
+#: Dimension above which Chernoff's inequality gives an error of at least 0.03 in the proof of
+#: Proposition F.1: log β ≤ −0.75·d·(log 2 − H(0.2)), H the entropy; up to it, β is summed.
+CHERNOFF = 1200
+
+
 class LowerBound(NamedTuple):
     """Lower bound `error` for rotation-invariant learners with `samples` examples."""
 
@@ -213,3 +218,17 @@ def rotation_invariant_bound(d: int, n: int | None = None) -> LowerBound:
     )
     excluded = math.exp(min(0.0, math.log(10) + log_beta + n * math.log(d + 1)))
     return LowerBound(n, 0.25 * 0.15 * (1 - excluded))
+
+
+def first_bounded(power: int = 2) -> int:
+    """Return the dimension from which on the bound of the proof is at least 0.03.
+
+    n = ⌊d/log^power(d)⌋. Every dimension up to `CHERNOFF` is computed; above it, the bound holds
+    by Chernoff's inequality if `power` is 2.
+    """
+    below = [
+        d
+        for d in range(3, CHERNOFF + 1)
+        if rotation_invariant_bound(d, int(d / math.log(d) ** power)).error < 0.03
+    ]
+    return 1 + max(below)

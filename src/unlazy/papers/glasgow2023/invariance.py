@@ -28,7 +28,7 @@ from unlazy.networks.base import Init
 from unlazy.networks.inits import SphereInit
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.glasgow2023.computations import Always
-from unlazy.papers.glasgow2023.gradients import rotation_invariant_bound
+from unlazy.papers.glasgow2023.gradients import first_bounded, rotation_invariant_bound
 from unlazy.tasks.base import Batch, Data, Family, Sampler
 from unlazy.tasks.multi_index import MultiIndex
 from unlazy.tasks.spectrum import corners
@@ -149,7 +149,7 @@ class ProofChain(ExactComputation):
     """Proof of Proposition F.1 with its constants; the axis is d.
 
     `bound`: lower bound on the error for n = ⌊d/log² d⌋ examples. `reach`: maximum n for which the
-    bound is at least 0.03, ÷ d/log² d. `first`: dimension above which the bound is at least 0.03.
+    bound is at least 0.03, ÷ d/log² d. `first`: dimension from which on the bound is at least 0.03.
     Negative control: `power` = 1, n = ⌊d/log d⌋.
     """
 
@@ -172,11 +172,10 @@ class ProofChain(ExactComputation):
                     else (low, middle)
                 )
             reach.append(low / stated)
-        first = 1 + max(d for d in range(100, 2000, 10) if rotation_invariant_bound(d).error < 0.03)
         return {
             "bound": np.array(bound),
             "reach": np.array(reach),
-            "first": np.full(len(bound), float(first)),
+            "first": np.full(len(bound), float(first_bounded(self.power))),
         }
 
 

@@ -65,6 +65,7 @@ LOWERBOUND = Claim(
         (every.floor[ENUMERATED["laptop"][1][0]] >= 0.03).by_paper(),
         *((proof.bound[d] >= 0.03).by_paper().exactly() for d in (1200, 100_000)),
         *((proof.reach[d] >= 1.0).exactly() for d in (1200, 100_000)),
+        proof.first[CHAIN[0]].between(1009, 1009).exactly(),
     ),
     conditions=(
         Condition(

@@ -63,22 +63,28 @@ def initial(p: int, d: float, radius: float, *, key: PRNGKeyArray) -> Neurons:
     return Neurons(along * scale[:, None], rest * scale, rademacher(key_a, (p,)) * radius)
 
 
+def _centers(state: Neurons) -> Float[Array, "4 2"]:
+    return CENTERS.astype(state.along.dtype)
+
+
 def margins(state: Neurons) -> Float[Array, " 4"]:
     """Return y·f̄ at the four clusters, averaged over the other coordinates."""
-    u, r = state.along @ CENTERS.T, state.rest[:, None]
-    return LABELS * jnp.mean(state.a[:, None] * (u * norm.cdf(u / r) + r * norm.pdf(u / r)), axis=0)
+    u, r = state.along @ _centers(state).T, state.rest[:, None]
+    return LABELS.astype(u.dtype) * jnp.mean(
+        state.a[:, None] * (u * norm.cdf(u / r) + r * norm.pdf(u / r)), axis=0
+    )
 
 
 def advance(
     state: Neurons, step: float, noise: Float[Array, "p 2"], ratio: float, d: float
 ) -> Neurons:
     """Return the state after one step; `ratio` = d/m of the minibatch noise, 0 for none."""
-    u, r = state.along @ CENTERS.T, jnp.maximum(state.rest, 1e-12)[:, None]
+    u, r = state.along @ _centers(state).T, jnp.maximum(state.rest, 1e-12)[:, None]
     cdf, pdf = norm.cdf(u / r), norm.pdf(u / r)
     g = 2 * jax.nn.sigmoid(-margins(state))  # at each cluster
-    weighted = LABELS * g / 4
+    weighted = LABELS.astype(u.dtype) * g / 4
     a = state.a[:, None]
-    along = state.along + step * a * ((weighted[None, :] * cdf) @ CENTERS)
+    along = state.along + step * a * ((weighted[None, :] * cdf) @ _centers(state))
     rest = state.rest + step * state.a * (pdf @ weighted)
     second = state.a + step * ((u * cdf + r * pdf) @ weighted)
     q = cdf @ g**2 / 4
@@ -86,6 +92,45 @@ def advance(
     along = along + jitter[:, None] * noise
     rest = jnp.sqrt(rest**2 + step**2 * state.a**2 * q * ratio * (d - 2) / d)
     return Neurons(along, rest, second)
+
+
+def velocity(state: Neurons, second: float | Array = 1.0) -> Neurons:
+    """Return the derivatives of along, rest and a in time ηt, without noise.
+
+    `second` multiplies the learning rate of the second layer.
+    """
+    smallest = jnp.finfo(state.rest.dtype).tiny
+    u, r = state.along @ _centers(state).T, jnp.maximum(state.rest, smallest)[:, None]
+    cdf, pdf = norm.cdf(u / r), norm.pdf(u / r)
+    weighted = (
+        LABELS.astype(u.dtype) * 2 * jax.nn.sigmoid(-margins(state)) / 4
+    )  # y·g/4 at each cluster
+    return Neurons(
+        state.a[:, None] * ((weighted[None, :] * cdf) @ _centers(state)),
+        state.a * (pdf @ weighted),
+        second * ((u * cdf + r * pdf) @ weighted),
+    )
+
+
+@eqx.filter_jit
+def flow(state: Neurons, steps: int, step: Array, second: Array) -> Float[Array, "s 4"]:
+    """Return the margins along the noiseless flow (η → 0) after 0, …, `steps` Runge–Kutta steps."""
+
+    def plus(state: Neurons, slope: Neurons, time: Array) -> Neurons:
+        along, rest, a = (x + time * v for x, v in zip(state, slope, strict=True))
+        return Neurons(along, jnp.abs(rest), a)
+
+    def body(state: Neurons, _: Array) -> tuple[Neurons, Float[Array, " 4"]]:
+        one = velocity(state, second)
+        two = velocity(plus(state, one, step / 2), second)
+        three = velocity(plus(state, two, step / 2), second)
+        four = velocity(plus(state, three, step), second)
+        mean = jax.tree.map(lambda a, b, c, d: (a + 2 * b + 2 * c + d) / 6, one, two, three, four)
+        moved = plus(state, mean, step)
+        return moved, margins(moved)
+
+    _, path = jax.lax.scan(body, state, jnp.arange(steps))
+    return jnp.concatenate([margins(state)[None], path])
 
 
 @eqx.filter_jit

@@ -123,19 +123,17 @@ def every(step: int, last: int) -> tuple[int, ...]:
     return tuple(sorted({*range(0, last + 1, step), last}))
 
 
-def lemma_c1(run: Callable[[Scale], Training]) -> tuple[Condition, ...]:
-    """Return the conditions of Lemma C.1 on a run, with C = 1."""
+def lemma_c1(run: Callable[[Scale], Training], c: float, C: float) -> tuple[Condition, ...]:
+    """Return the conditions of Lemma C.1 on a run with θ = 1/log^C(d)."""
     return (
         Condition(
-            "θ ≤ 1/log^C d, C set to 1 (the lemma: C large in terms of c)",
-            lambda s: run(s).radius,
-            lambda s: (1 + 1e-9) / math.log(run(s).d),
-            "≤",
+            f"exponent of θ = 1/log^C(d), large in terms of c = {c:g}: C ≥ K·c",
+            lambda s: -math.log(run(s).radius) / math.log(math.log(run(s).d)),
+            lambda s: c,
+            constant="K",
         ),
         Condition("m ≥ d/θ²", lambda s: run(s).batch, lambda s: run(s).d / run(s).radius ** 2),
         Condition("η ≤ θ", lambda s: run(s).step, lambda s: run(s).radius, "≤"),
         Condition("p ≥ 1/θ", lambda s: run(s).width, lambda s: 1 / run(s).radius),
-        Condition(
-            "p ≤ d^C, C set to 2", lambda s: run(s).width, lambda s: float(run(s).d ** 2), "≤"
-        ),
+        Condition(f"p ≤ d^{C:g}", lambda s: run(s).width, lambda s: float(run(s).d) ** C, "≤"),
     )
