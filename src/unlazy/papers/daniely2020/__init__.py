@@ -13,7 +13,10 @@ from unlazy.papers.daniely2020.digits import CLAIM_DIGITS
 from unlazy.papers.daniely2020.errata import ERRATA
 from unlazy.papers.daniely2020.fixed_features import THEOREM1
 from unlazy.papers.daniely2020.learner import ParitySchedule
+from unlazy.papers.daniely2020.queries import STATISTICAL_QUERIES
 from unlazy.papers.daniely2020.rows import ROWS
+from unlazy.papers.daniely2020.separator_rows import SEPARATORS
+from unlazy.papers.daniely2020.stacked_images import STACKED
 from unlazy.papers.daniely2020.training import TRAINING
 from unlazy.tasks.equal_bits import EqualBits
 
@@ -36,7 +39,16 @@ BIBTEX = """@misc{daniely2020,
   year = {2020}
 }"""
 
-CLAIMS = (*ROWS, THEOREM1, *TRAINING, COMPARISON, CLAIM_DIGITS)
+CLAIMS = (
+    *ROWS,
+    *SEPARATORS,
+    THEOREM1,
+    *TRAINING,
+    COMPARISON,
+    STACKED,
+    CLAIM_DIGITS,
+    STATISTICAL_QUERIES,
+)
 
 TASKS = {
     "daniely2020/task": Entry(
