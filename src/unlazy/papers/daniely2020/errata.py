@@ -15,9 +15,9 @@ ERRATA = (
         correction="w_{q+i} = w_i, b_{q+i} = b_i, u_{q+i} = −u_i",
         shown="As printed, a pair computes u·[σ(h) − σ(−h)] with h = ⟨w, x⟩ + b. This is u·h if "
         "|h| ≤ 6, not zero. The proof of Lemma 12 uses g⁽⁰⁾ ≡ 0. From the printed initialization "
-        "the hinge loss is zero on about half of the inputs, α of Lemma 7 is near 1/8, and |u_i⁽¹⁾| "
-        "can exceed the k/√n of Lemma 12. Extraction may lose a symbol; here it would have added "
-        "two signs.",
+        "the hinge loss is zero on about half of the inputs, α of Lemma 7 is near 1/8, and "
+        "|u_i⁽¹⁾| can exceed the k/√n of Lemma 12. Extraction may lose a symbol; here it "
+        "would have added two signs.",
         test=f"{_TESTS}::test_from_the_printed_initial_network_lemmas_7_and_12_are_false",
     ),
     Erratum(

@@ -78,7 +78,7 @@ LEMMA10_IDENTITY = Claim(
         (unbounded.margin >= 1.0 - 1e-9).by_paper(),
         bounded.margin >= 1.0 - 1e-8,
     ),
-    corrections=("daniely2020/lemma10-coefficients", "daniely2020/lemma8-ceiling"),
+    corrections=("daniely2020/lemma10-coefficients",),
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control(
@@ -137,7 +137,7 @@ LEMMA9 = Claim(
         ),
         Condition("n ≥ 9 log 7", lambda s: FEATURE_BITS[s][-1], lambda s: 17.6),
     ),
-    corrections=("daniely2020/start", "daniely2020/lemma8-ceiling"),
+    corrections=("daniely2020/lemma8-ceiling",),
     seeds=ONE_RUN,
     min_seeds=1,
     control=Control("within 2ε/√n instead of 2ε", lambda scale: lemma9(scale, 0.5)),
@@ -200,7 +200,6 @@ LEMMA10 = Claim(
         ),
         Condition("n ≥ 9 log 7", lambda s: NORM_SIZES[s][K][0], lambda s: 17.6),
     ),
-    corrections=("daniely2020/start",),
     control=Control("the all-equal part is absent", lambda scale: lemma10(scale, 0.0)),
     plots=(
         Plot(

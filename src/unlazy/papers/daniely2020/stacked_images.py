@@ -133,8 +133,8 @@ class StackedSizes(NamedTuple):
 
 
 SIZES: dict[Scale, StackedSizes] = {
-    "smoke": StackedSizes(2, 7, 16, 2, 256, 100),
-    "laptop": StackedSizes(2, 14, 256, 20, 20_000, 10_000),
+    "smoke": StackedSizes(3, 7, 16, 2, 256, 100),
+    "laptop": StackedSizes(3, 14, 256, 8, 60_000, 10_000),
     "paper": StackedSizes(3, None, 512, 20, 60_000, 10_000),
 }
 BATCH = 128
@@ -195,7 +195,7 @@ STACKED = Claim(
     ),
     study=stacked,
     checks=tuple(net.test_accuracy - other.test_accuracy >= 5.0 for other in arms(*OTHERS)),
-    seeds={"smoke": 1, "laptop": 5, "paper": 3},
+    seeds={"smoke": 1, "laptop": 3, "paper": 3},
     control=shuffled(stacked),
     readings=READINGS,
     plots=(

@@ -144,7 +144,6 @@ THEOREM2 = Claim(
             constant="C₃",
         ),
     ),
-    corrections=("daniely2020/start",),
     # Five equal values cannot fail one of two checks.
     seeds={"smoke": 1, "laptop": 6, "paper": 6},
     control=Control("the all-equal part is absent", lambda scale: theorem2(scale, structured=0.0)),
