@@ -69,7 +69,7 @@ STATISTICAL_QUERIES = Claim(
     statement=(
         "On the distribution of Section 2 the bits of A are determined by n statistical queries, "
         "the correlations E[y·z_j] with z_j = √n·x_j, whose answers are moved adversarially by up "
-        "to a tolerance below 1/4. On uniform inputs all these correlations are 0, whatever A is."
+        "to a tolerance below 1/4. On uniform inputs all these correlations are 0 for every A."
     ),
     study=queries,
     checks=tuple(oracle.recognized[tolerance] >= 1.0 for tolerance in (4, 50, 99)),
