@@ -28,8 +28,9 @@ CITATION = (
 )
 EDITION = (
     "The text we read is a preprint without date, venue or experiments, whose latest reference is "
-    "of November 2019. The edition published at NeurIPS 2020 was not read; no erratum refers to it. "
-    "One row has the settings of the authors' program (github.com/emalach/ParityNN). Formulas were read from extracted text, in which symbols may have been lost."
+    "of November 2019. The edition published at NeurIPS 2020 was not read; no erratum refers to "
+    "it. One row has the settings of the authors' program (github.com/emalach/ParityNN). Formulas "
+    "were read from extracted text, in which symbols may have been lost."
 )
 BIBTEX = """@misc{daniely2020,
   title = {Learning Parities with Neural Networks},

@@ -102,7 +102,7 @@ LEMMA10_IDENTITY = Claim(
 
 #: Numbers n of bits; the last meets k ≤ ε^(1/4)·n^(1/8) for k = 7, ε = 1/(10k).
 FEATURE_BITS: dict[Scale, tuple[int, ...]] = {
-    "smoke": (401,),
+    "smoke": (155_001,),
     "laptop": (155_001, 28_300_000_001),
     "paper": (10_001, 155_001, 10_000_001, 28_300_000_001),
 }
