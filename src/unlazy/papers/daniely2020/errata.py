@@ -72,7 +72,7 @@ ERRATA = (
         "1/2, so u* achieves the margin 1",
         correction="Lemma 9 gives 2ε with that probability, and |g* − f_A| ≤ 1/2 gives the margin "
         "1/2; a larger multiple of u* has margin 1.",
-        shown="A margin of 1 needs the factor 1/(1 − Σ_r |c_r|·2ε), which is below 2 for the "
+        shown="The factor 1/(1 − Σ_r |c_r|·2ε) suffices for a margin of 1. It is below 2 for the "
         "corrected coefficients c_r and k ≥ 7. Only the constant B changes, so that the lemma is "
         "not affected.",
         test=f"{_TESTS}::test_twice_the_separator_of_the_proof_has_margin_one",
