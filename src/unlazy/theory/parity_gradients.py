@@ -119,7 +119,7 @@ class FirstGradients:
         """The open interval of ⟨w, z⟩ in which σ' = 1."""
         return -self.b * math.sqrt(self.n), (CEILING - self.b) * math.sqrt(self.n)
 
-    def _rising(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
+    def rising(self, shift: np.ndarray, M: np.ndarray) -> np.ndarray:
         """Return P[0 < s < 6] if ⟨w, z⟩ is `shift` plus a sum of M signs."""
         first, last = self._ends(shift, M)
         result: np.ndarray = binomial_cdf(last, M) - binomial_cdf(first - 1, M)
@@ -146,7 +146,7 @@ class FirstGradients:
         For B ~ Bin(M, ½), E[B·1{B ≤ c}] = (M/2)·P[Bin(M − 1, ½) ≤ c − 1].
         """
         first, last = self._ends(shift, M)
-        inside = self._rising(shift, M)
+        inside = self.rising(shift, M)
         fewer = np.maximum(M - 1, 0)
         below = binomial_cdf(last - 1, fewer) - binomial_cdf(first - 2, fewer)
         mean = (2 * np.where(M > 0, M / 2 * below, 0.0) + (shift - M) * inside) / math.sqrt(
@@ -181,7 +181,7 @@ class FirstGradients:
         for h in range(self.k + 1):
             shift = (K - 2 * h).astype(float)
             if kind == "rising":
-                value = self._rising(shift, M)
+                value = self.rising(shift, M)
             elif kind == "output":
                 value = self._output(shift, M)
             else:
@@ -193,7 +193,7 @@ class FirstGradients:
         """Return E[t_j · 1{0 < s < 6}] for one t_j of the M signs outside A."""
         fewer = np.maximum(M - 1, 0)
         return np.where(
-            M > 0, 0.5 * (self._rising(shift + 1, fewer) - self._rising(shift - 1, fewer)), 0.0
+            M > 0, 0.5 * (self.rising(shift + 1, fewer) - self.rising(shift - 1, fewer)), 0.0
         )
 
     def _alternating_without_one(self, K: np.ndarray, M: np.ndarray) -> np.ndarray:
@@ -201,7 +201,7 @@ class FirstGradients:
         total = np.zeros(np.broadcast(K, M).shape)
         for h in range(self.k):
             shift = (K - 1 - 2 * h).astype(float)
-            value = 0.5 * (self._rising(shift + 1, M) + self._rising(shift - 1, M))
+            value = 0.5 * (self.rising(shift + 1, M) + self.rising(shift - 1, M))
             fewer = np.maximum(K - 1, 0)
             total += np.where(h <= K - 1, comb(fewer, h) * 0.5**fewer * (-1.0) ** h * value, 0.0)
         return total
@@ -214,7 +214,7 @@ class FirstGradients:
         There ⟨w, z⟩ on A is ±(plus − minus), and z_j f = 1 for all j in A.
         """
         W, M = (np.asarray(plus) - np.asarray(minus)).astype(float), np.asarray(outside)
-        up, down = self._rising(W, M), self._rising(-W, M)
+        up, down = self.rising(W, M), self.rising(-W, M)
         on = 0.5 * (up + down)
         return NeuronGradients(
             on_plus=on,

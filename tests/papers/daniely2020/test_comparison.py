@@ -9,6 +9,7 @@ from unlazy.papers.daniely2020.comparison import (
     FIXED,
     SHOWN,
     SIZES,
+    TERNARY,
     benchmark,
 )
 
@@ -16,14 +17,14 @@ from unlazy.papers.daniely2020.comparison import (
 def test_every_method_has_the_same_examples_at_every_k():
     for scale in ("smoke", "laptop", "paper"):
         arms = benchmark(scale)
-        for name in ("network", "one step", *FIXED, SHOWN[0]):
+        for name in ("network", "one step", *TERNARY, *FIXED, SHOWN[0]):
             row = arms[name]
             assert isinstance(row, Row) and tuple(row.arms) == COUNTS
             assert all(
                 part.n == SIZES[scale].n and part.family.d == SIZES[scale].d
                 for part in row.arms.values()
             )
-            assert (name in ("network", "one step")) != isinstance(row.arms[3], Tuned)
+            assert (name in ("network", "one step", *TERNARY)) != isinstance(row.arms[3], Tuned)
         assert {quantity.arm for quantity in COMPARISON.quantities} <= arms.keys()
     assert SHOWN[1] in benchmark("paper") and SHOWN[1] not in benchmark("laptop")
 

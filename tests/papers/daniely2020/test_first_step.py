@@ -1,8 +1,15 @@
+import itertools
+
 import jax
 import numpy as np
 import pytest
+import scipy.stats
 
-from unlazy.papers.daniely2020.first_step import CancellingNeurons, FirstStepGradients
+from unlazy.papers.daniely2020.first_step import (
+    CancellingNeurons,
+    FirstStepGradients,
+    FunctionsOnParity,
+)
 from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
 from unlazy.papers.daniely2020.separators import (
     ReadoutFeatures,
@@ -105,3 +112,74 @@ def test_the_printed_initial_network_is_not_zero():
 
     assert np.allclose(network(w, b, u) + network(w, b, -u), 0)
     assert np.max(np.abs(network(w, b, u) + network(-w, -b, -u))) > 1
+
+
+def test_half_of_phi_is_a_quarter_minus_a_tail():
+    """For odd |J| half of φ is smaller than 1/4, by a tail of 6.9e-14 at n = 155,001."""
+    n, k, J = 155_001, 7, 103_329
+    b, root = 1 / (8 * k), np.sqrt(n)
+    assert k / root < b < k / root + 1 / root  # the sum over J, times √n, is at least 1
+    last = np.ceil((6 - k / root - b) * root) - 1  # and at most this
+    tail = scipy.stats.binom.sf(np.floor((last + J) / 2), J, 0.5)
+    assert tail / 2 == pytest.approx(6.9e-14, rel=0.01)
+    phi = FirstGradients(n, k, b).surely_rising(np.array([J, J + 1]))
+    assert phi[0] / 2 == pytest.approx(0.25 - tail / 2, abs=1e-15) and phi[0] / 2 < 0.25
+    assert phi[1] / 2 > 0.25 + 1e-4
+
+
+def test_initial_weights_are_not_near_one_number():
+    w = np.random.default_rng(0).integers(-1, 2, size=(1000, 200))
+    assert np.min(np.max(w, axis=1) - np.min(w, axis=1)) >= 1
+
+
+def test_from_the_printed_initial_network_lemmas_7_and_12_are_false():
+    """The first step from the printed pairs, on 10,000 inputs of 4,001 bits."""
+    n, k, q, count = 4001, 3, 4, 10_000
+    draw = np.random.default_rng(3)
+    z = draw.integers(0, 2, size=(count, n), dtype=np.int8) * 2 - 1
+    z[: count // 2, :k] = z[: count // 2, :1]
+    y = np.prod(z[:, :k], axis=1)
+    w = draw.integers(-1, 2, size=(q, n)).astype(np.float32)
+    u = draw.uniform(-n / k, n / k, size=q)
+    h = z.astype(np.float32) @ w.T / np.sqrt(n) + 1 / (8 * k)
+    printed = (np.clip(h, 0, 6) - np.clip(-h, 0, 6)) @ u
+    for active, fails in ((np.ones(count, bool), False), (y * printed < 1, True)):
+        second = (y * active) @ np.clip(h, 0, 6) / count
+        signal = z[:, :k].T @ ((y * active)[:, None] * (h > 0)) / count
+        assert (np.max(np.abs(second)) > k / np.sqrt(n) + 0.02) == fails
+        assert (np.max(signal) < 0.2) == fails
+
+
+@pytest.mark.parametrize("k", range(7, 32, 2))
+def test_twice_the_separator_of_the_proof_has_margin_one(k):
+    """With features within 2ε of ψ_r, ε = 1/(10k), the margin is at least 1 − Σ|c_r|·2ε > 1/2."""
+    assert 0.5 < 1 - np.sum(np.abs(separator(k))) / (5 * k) < 1
+
+
+def test_the_maximum_over_functions_is_that_over_all_of_them():
+    """All 2^8 functions of three bits, by enumeration of the inputs of nine bits."""
+    n, k = 9, 3
+    z = np.array(list(itertools.product((-1, 1), repeat=n)))
+    equal = np.abs(z[:, :k].sum(axis=1)) == k
+    weight = 0.5 / len(z) + 0.5 * equal / equal.sum()
+    code = (z[:, :k] > 0) @ (1 << np.arange(k))
+    draw, largest = np.random.default_rng(0), 0.0
+    exact = FirstGradients(n, k, 1 / (8 * k))
+    for w in draw.integers(-1, 2, size=(300, n)):
+        M = np.count_nonzero(w[k:])
+        if M == 0:
+            continue
+        s = z @ w / np.sqrt(n) + 1 / (8 * k)
+        rising = weight * ((s > 0) & (s < 6))
+        for values in itertools.product((-1, 1), repeat=2**k):
+            h = np.array(values)[code]
+            gap = abs(h @ rising - weight @ h * exact.surely_rising(np.array([M]))[0])
+            largest = max(largest, gap / ((3 * k + 1) * np.sqrt(2 / (np.pi * M))))
+    found = FunctionsOnParity((n,), k).measure(key=KEY)["ratio_all"][0]
+    assert largest <= found + 1e-12 and largest == pytest.approx(found, rel=0.05)
+    assert FunctionsOnParity((n,), k, 3.0).measure(key=KEY)["ratio_all"][0] > 1
+
+
+def test_features_are_approximated_for_every_tolerance():
+    found = ReadoutFeatures((3, 7), fractions=(0.01, 0.5, 1.0)).measure(key=KEY)
+    assert np.all(found["wanted"] >= 1 - 1e-9) and np.allclose(found["error"], 1)

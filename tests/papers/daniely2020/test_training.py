@@ -14,8 +14,9 @@ from unlazy.networks.inits import TernaryInit
 from unlazy.networks.two_layer import TwoLayer
 from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
 from unlazy.papers.daniely2020.learner import AfterFirstStep, ParitySchedule, _first_step
-from unlazy.papers.daniely2020.neuron_features import FeatureFraction
+from unlazy.papers.daniely2020.neuron_features import FeatureFraction, SeparatorNorms
 from unlazy.papers.daniely2020.probes import CountErrors, FullDecayStep, LayerDrift, Regret, Solved
+from unlazy.papers.daniely2020.queries import BitQueries
 from unlazy.tasks.equal_bits import CountedBits, EqualBits
 from unlazy.theory.parity_gradients import composition
 
@@ -199,6 +200,25 @@ def test_enough_neurons_become_features():
     found = FeatureFraction((10_001, 28_300_000_001), 7).measure(key=KEY)["wanted"]
     assert np.all(found >= 1)
     assert FeatureFraction((10_001,), 7, 0.5).measure(key=KEY)["wanted"][0] < 1
+    several = FeatureFraction((10_001,), 7, factors=(1.0, 10.0, 700.0)).measure(key=KEY)["wanted"]
+    assert 1 <= several[0] <= found[0] + 1e-9
+
+
+def test_the_separator_of_lemma_10_has_margin_one_and_a_small_norm():
+    found = SeparatorNorms((200_000, 800_000), 300_000_001, 7).measure(key=KEY)
+    assert np.all(found["margin"] >= 1) and np.all(found["height"] <= 1)
+    assert np.all(found["failure"] <= 1e-3) and np.all(found["norm_all"] < found["norm"])
+    assert found["norm_slope"][0] == pytest.approx(-0.5, abs=0.1)
+    printed = SeparatorNorms((200_000,), 300_000_001, 7, printed=True).measure(key=KEY)
+    assert printed["margin"][0] < 0
+    absent = SeparatorNorms((200_000,), 300_000_001, 7, 0.0).measure(key=KEY)
+    assert absent["failure"][0] == 1 and np.isnan(absent["margin"][0])
+
+
+def test_queries_recognize_the_bits_on_the_mixture_only():
+    for structured, expected in ((0.5, 1.0), (0.0, 4 / 7)):
+        found = BitQueries((4, 99), 7, 3, structured).measure(key=KEY)["recognized"]
+        assert np.allclose(found, expected)
 
 
 def test_invalid_sizes_are_rejected():

@@ -13,7 +13,10 @@ from unlazy.papers.daniely2020.digits import CLAIM_DIGITS
 from unlazy.papers.daniely2020.errata import ERRATA
 from unlazy.papers.daniely2020.fixed_features import THEOREM1
 from unlazy.papers.daniely2020.learner import ParitySchedule
+from unlazy.papers.daniely2020.queries import STATISTICAL_QUERIES
 from unlazy.papers.daniely2020.rows import ROWS
+from unlazy.papers.daniely2020.separator_rows import SEPARATORS
+from unlazy.papers.daniely2020.stacked_images import STACKED
 from unlazy.papers.daniely2020.training import TRAINING
 from unlazy.tasks.equal_bits import EqualBits
 
@@ -25,8 +28,9 @@ CITATION = (
 )
 EDITION = (
     "The text we read is a preprint without date, venue or experiments, whose latest reference is "
-    "of November 2019. The edition published at NeurIPS 2020 was not read; no entry refers to it. "
-    "Formulas were read from extracted text, in which symbols may have been lost."
+    "of November 2019. The edition published at NeurIPS 2020 was not read; no erratum refers to "
+    "it. One row has the settings of the authors' program (github.com/emalach/ParityNN). Formulas "
+    "were read from extracted text, in which symbols may have been lost."
 )
 BIBTEX = """@misc{daniely2020,
   title = {Learning Parities with Neural Networks},
@@ -36,7 +40,16 @@ BIBTEX = """@misc{daniely2020,
   year = {2020}
 }"""
 
-CLAIMS = (*ROWS, THEOREM1, *TRAINING, COMPARISON, CLAIM_DIGITS)
+CLAIMS = (
+    *ROWS,
+    *SEPARATORS,
+    THEOREM1,
+    *TRAINING,
+    COMPARISON,
+    STACKED,
+    CLAIM_DIGITS,
+    STATISTICAL_QUERIES,
+)
 
 TASKS = {
     "daniely2020/task": Entry(

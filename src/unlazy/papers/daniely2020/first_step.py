@@ -15,7 +15,7 @@ from typing import Any, Literal
 import equinox as eqx
 import numpy as np
 from jaxtyping import PRNGKeyArray
-from scipy.special import gammaln
+from scipy.special import comb, gammaln
 
 from unlazy.lab.trials import ExactComputation
 from unlazy.papers.daniely2020.initial_neurons import InitialNeurons
@@ -138,6 +138,42 @@ class FirstStepGradients(ExactComputation):
 
 def _log_comb(n: int, k: int) -> float:
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+class FunctionsOnParity(ExactComputation):
+    """Lemma 6 for all functions h of the bits in A at once, over the number n of bits.
+
+    Given the bits of A, σ' has probability π(r) with r = Σ_{j∈A} w_j z_j. So the maximum over all h
+    of |E[h σ'] − E[h]·φ| is E|π(r) − φ|, for the h that is the sign of π(r) − φ. `ratio_all`: its
+    maximum over neurons with |J| ≥ 1, divided by the bound (3k + 1)·√(2/(π|J|)). `rate` (negative
+    control): the bound is multiplied by n^(−rate).
+    """
+
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+    rate: float = eqx.field(static=True, default=0.0)
+
+    axis = "sizes"
+
+    def measure(self, *, key: PRNGKeyArray) -> dict[str, Any]:
+        return {"ratio_all": np.array([self._one(n) for n in self.sizes])}
+
+    def _one(self, n: int) -> float:
+        neurons = InitialNeurons.of(n, self.k)
+        exact = FirstGradients(n, self.k, 1 / (8 * self.k))
+        M, K = neurons.outside, neurons.plus + neurons.minus
+        inner = exact.surely_rising(M)
+
+        def gap(r: np.ndarray) -> np.ndarray:
+            result: np.ndarray = np.abs(exact.rising(r.astype(float), M) - inner)
+            return result
+
+        W = neurons.plus - neurons.minus
+        mean = 0.25 * (gap(W) + gap(-W))  # all bits of A equal
+        for h in range(self.k + 1):
+            mean += 0.5 * np.where(h <= K, comb(K, h) * 0.5**K, 0.0) * gap(K - 2 * h)
+        bound = (3 * self.k + 1) * np.sqrt(2 / (math.pi * np.maximum(M, 1))) * n**-self.rate
+        return float(np.max((mean / bound)[M >= 1]))
 
 
 class CancellingNeurons(ExactComputation):

@@ -5,6 +5,7 @@ Reference: daniely2020, Lemmas 8 and 10.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -20,17 +21,19 @@ class ReadoutFeatures(ExactComputation):
     """Lemmas 8 and 10 as functions of z = √n·Σ_{j∈A} x_j: approximation of the features ψ_r by a
     neuron, and separators made of them.
 
-    `wanted`: minimum over r and α in [1/4, 1] of the probability over u that a feature is within ε
-    = 1/(10k) of ψ_r, divided by ε/(8k²). `error`: maximum distance at the ends of the interval of
-    u, divided by ε. `printed_margin`, `margin`: minimum over z of y·Σ_r c_r ψ_r(z) with the printed
-    coefficients, and with those of `separator`. `ceiling`: ψ_r is truncated at 6 like the
-    activation, and the coefficients are those of `ceiling_separator`. `swapped` (negative control):
-    coefficients of the other kind.
+    `wanted`: minimum over ε, r and α in [1/4, 1] of the probability over u that a feature is within
+    ε of ψ_r, divided by ε/(8k²). `error`: maximum distance at the ends of the interval of u,
+    divided by ε. ε is 1/(10k), as in the proof of Lemma 10, and each of `fractions` times k·|r|,
+    the largest ε of the lemma. `printed_margin`, `margin`: minimum over z of y·Σ_r c_r ψ_r(z) with
+    the printed coefficients, and with those of `separator`. `ceiling`: ψ_r is truncated at 6 like
+    the activation, and the coefficients are those of `ceiling_separator`. `swapped` (negative
+    control): coefficients of the other kind.
     """
 
     counts: tuple[int, ...] = eqx.field(static=True)
     ceiling: bool = eqx.field(static=True, default=False)
     swapped: bool = eqx.field(static=True, default=False)
+    fractions: tuple[float, ...] = eqx.field(static=True, default=())
 
     axis = "counts"
 
@@ -39,18 +42,22 @@ class ReadoutFeatures(ExactComputation):
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
     def _one(self, k: int) -> dict[str, float]:
-        epsilon, b, z = 1 / (10 * k), 1 / (8 * k), np.linspace(-k, k, 40 * k + 1)
+        b, z = 1 / (8 * k), np.linspace(-k, k, 40 * k + 1)
         wanted, error = math.inf, 0.0
         for r in levels(k):
-            for alpha in np.linspace(0.25, 1, 16):
+            tolerances = (1 / (10 * k), *(part * k * abs(r) for part in self.fractions))
+            for epsilon, alpha in itertools.product(tolerances, np.linspace(0.25, 1, 16)):
                 target, half = -b / (alpha * r), b / (alpha * abs(r) * k) * epsilon  # in units of n
                 wanted = min(
                     wanted,
-                    half * k / (epsilon / (8 * k**2)) if abs(target) + half <= 1 / k else 0.0,
+                    half * k / (epsilon / (8 * k**2))
+                    if abs(target) + half <= (1 + 1e-12) / k
+                    else 0.0,
                 )
                 for u in (target - half, target + half):
                     feature = abs(r) / b * np.clip(alpha * u * z + b, 0, CEILING)
-                    error = max(error, float(np.max(np.abs(feature - self._psi(r, z)))))
+                    distance = float(np.max(np.abs(feature - self._psi(r, z))))
+                    error = max(error, distance / epsilon)
         sums = np.arange(-k, k + 1, 2)
         labels = np.where((k - sums) // 2 % 2 == 0, 1.0, -1.0)
         psi = np.stack([self._psi(r, sums.astype(float)) for r in levels(k)])
@@ -59,7 +66,7 @@ class ReadoutFeatures(ExactComputation):
             name: float(np.min(labels * (coefficients @ psi)))
             for name, coefficients in (("printed_margin", printed_separator(k)), ("margin", own))
         }
-        return {"wanted": wanted, "error": error / epsilon} | margins
+        return {"wanted": wanted, "error": error} | margins
 
     def _psi(self, r: int, z: np.ndarray) -> np.ndarray:
         rise = np.maximum(-np.sign(r) * z + abs(r), 0.0)
