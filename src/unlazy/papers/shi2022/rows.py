@@ -41,7 +41,7 @@ TASK = Claim(
     study=task,
     checks=(
         *(
-            (structured[measure] <= 1e-9).by_paper().exactly()
+            structured[measure].near(0, 1e-9).by_paper().exactly()
             for measure in ("balance", "gamma_spread", "rate", "dependence", "lemma14")
         ),
         (structured["normalised"] <= 1e-9).by_construction().exactly(),
@@ -50,7 +50,7 @@ TASK = Claim(
         (structured.agreement <= 1e-6).exactly(),
         (structured.drawn <= 5.0).at("laptop", "paper"),
         *(
-            (unstructured[measure] <= 1e-9).by_paper().exactly()
+            unstructured[measure].near(0, 1e-9).by_paper().exactly()
             for measure in ("rate", "dependence")
         ),
         (unstructured.agreement <= 1e-6).exactly(),
