@@ -140,6 +140,7 @@ LEARNER = Claim(
         lambda scale: learner(scale, 0.1, True),
     ),
     corrections=("shi2022/lemma12-bias",),
+    seeds={"smoke": 1, "laptop": 8, "paper": 8},
     **notes("shi2022/learner"),
 )
 
