@@ -4,17 +4,13 @@ import itertools
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
 
-from unlazy.core.errors import BadInput
 from unlazy.lab.engines.local import LocalEngine
-from unlazy.learners.base import Trace
-from unlazy.networks.two_layer import TwoLayer
-from unlazy.papers.shi2022.classifier import drift, error_against_width
+from unlazy.papers.shi2022.classifier import error_against_width
 from unlazy.papers.shi2022.constants import (
     error_bound,
     lemma_15,
@@ -26,7 +22,6 @@ from unlazy.papers.shi2022.constants import (
 from unlazy.papers.shi2022.gradients import FirstGradient, FirstStep, SecondGradient
 from unlazy.papers.shi2022.lemmas import MEETING_CONDITIONS, SECOND, SMALL_BOUNDS
 from unlazy.papers.shi2022.population import background, components
-from unlazy.papers.shi2022.probes import Drift
 from unlazy.papers.shi2022.readout import (
     GoodReadout,
     OnlineDescent,
@@ -34,7 +29,6 @@ from unlazy.papers.shi2022.readout import (
     on_rows,
     smallest,
 )
-from unlazy.tasks.base import Batch
 
 
 def test_constants_of_the_general_theorem():
@@ -165,47 +159,6 @@ def joined(row, seeds=(10,), engine=None):
     trials = row.trials(seeds)
     found = {record.key: record for record in (engine or LocalEngine()).run(trials)}
     return row.join([found[trial.key] for trial in trials], seeds)
-
-
-@pytest.mark.slow
-def test_weights_drift_less_than_the_bound():
-    engine = LocalEngine()
-    for arm in drift("smoke").values():
-        (found,) = joined(arm, engine=engine)
-        assert (
-            found.steps == (2, 3, 4, 6, 8, 14, 20)
-            and found.measurements["weights"][0] == found.measurements["bound"][0] == 0
-        )
-        for name in ("second_ratio", "weights_ratio", "biases_ratio", "sharp_ratio", "loss_ratio"):
-            assert 0 < found.value(name) <= 1 and np.all(np.diff(found.measurements[name]) >= 0)
-        assert found.value("norm") == pytest.approx(1, abs=1e-5) and found.value(
-            "sharp_ratio"
-        ) > found.value("weights_ratio")
-
-
-def trace_of(models, steps):
-    return Trace(models, jnp.zeros(len(steps)), Batch(jnp.array([[1.0, 0.0]]), jnp.ones(1)), steps)
-
-
-@pytest.mark.slow
-def test_drift_by_hand():
-    """The second neuron's weights move by 5; the bound is (0.1·10)² + 0.1·10·2 = 3."""
-    w = jnp.zeros((3, 2, 2)).at[:, :, 0].set(1.0)
-    w = w.at[1, 1].add(jnp.array([3.0, 4.0])).at[2, 1].add(jnp.array([0.0, 1.0]))
-    models = jax.vmap(TwoLayer)(
-        w, jnp.zeros((3, 2)).at[2, 0].set(-2.0), jnp.array([[1.0, -2.0]] * 3), jnp.zeros(3)
-    )
-    found = Drift(0.1)(None, trace_of(models, (2, 12, 22)), found={}, key=jax.random.key(0))
-    np.testing.assert_allclose(found["weights"], [0, 5, 1], rtol=1e-6)
-    np.testing.assert_allclose(found["bound"], [0, 3, 8], rtol=1e-6)
-    # Ratios are maxima so far.
-    np.testing.assert_allclose(found["weights_ratio"], [0, 5 / 3, 5 / 3], rtol=1e-6)
-    np.testing.assert_allclose(found["biases_ratio"], [0, 0, 2 / 6], rtol=1e-6)
-    # The largest feature is 1.
-    np.testing.assert_allclose(found["sharp_ratio"], [0, 5 / 2.5, 5 / 2.5], rtol=1e-6)
-    np.testing.assert_allclose(found["second_ratio"], [0, 2 / 3, 2 / 3], rtol=1e-6)
-    with pytest.raises(BadInput, match="requires step 2 as the first recorded step, got 0"):
-        Drift(0.1)(None, trace_of(models, (0, 2, 12)), found={}, key=jax.random.key(0))
 
 
 @pytest.mark.slow

@@ -127,8 +127,9 @@ ERRATA = (
         where="Lemma 35",
         printed="|a_i*| ≤ 64k, and |⟨w_i*, x⟩ + b_i*| ≤ 1 for any (x, y) ~ D",
         correction=(
-            "|a_i*| ≤ 128k: the triangular bumps of g₂*, δ_{·,8,1/2}, have middle weight −16, "
-            "and 8k·16 = 128k. The second bound holds only for the good inputs of the proof, "
+            "|a_i*| ≤ 128k for the network of the proof: the triangular bumps of g₂*, δ_{·,8,1/2}, "
+            "have middle weight −16, and 8k·16 = 128k; another network may have smaller weights. "
+            "The second bound holds only for the good inputs of the proof, "
             "since the noise ζ is unbounded."
         ),
         shown=(

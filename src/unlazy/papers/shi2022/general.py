@@ -28,8 +28,8 @@ GENERAL: dict[Scale, Size] = {
     "laptop": Size(d=200, D=80, k=5, m=100, T=600, n=20_000, batch=1_000, test=10_000),
     "paper": Size(d=500, D=100, k=5, m=300, T=600, n=50_000, batch=1_000, test=10_000),
 }
-#: Required loss ε, and δ.
-EPSILON, DELTA = 0.05, 0.05
+#: Required loss ε.
+EPSILON = 0.05
 
 
 def general_task(size: Size) -> GeneralParity:
@@ -78,7 +78,8 @@ def _rate(scale: Scale) -> float:
 
 def _log_squared(scale: Scale) -> float:
     size = GENERAL[scale]
-    return math.log(size.D * size.m * size.d / (DELTA * general_task(size).gamma * 0.3)) ** 2
+    delta = size.k**-3
+    return math.log(size.D * size.m * size.d / (delta * general_task(size).gamma * 0.3)) ** 2
 
 
 def _noise_allowed(scale: Scale) -> float:
@@ -107,33 +108,32 @@ THEOREM34 = Claim(
         net34.cosine[2] >= 0.95,
     ),
     conditions=(
-        Condition(
-            "μ = O(√d/D), constant one",
-            net.mu,
-            lambda s: math.sqrt(GENERAL[s].d) / GENERAL[s].D,
-            "≤",
-        ),
+        Condition("μ ≤ C·√d/D", net.mu, lambda s: math.sqrt(GENERAL[s].d) / GENERAL[s].D, "≤", "C"),
         Condition("Dμ/√d ≤ 1/16 (Lemma 36)", net.crowding, lambda s: 1 / 16, "≤"),
         Condition(
-            "σ_ζ = O(min(1/σ̃, σ̃/√d)), constant one",
+            "σ_ζ ≤ C·min(1/σ̃, σ̃/√d)",
             lambda s: general_task(GENERAL[s]).noise,
             _noise_allowed,
             "≤",
+            "C",
         ),
         Condition(
-            "k = Ω(log²(Dmd/(δγp_min))), constant one, δ = 0.05",
+            "k ≥ C·log²(Dmd/(δγp_min)), δ = 1/k³",
             lambda s: GENERAL[s].k,
             _log_squared,
+            constant="C",
         ),
+        Condition("m ≥ C·k⁴", lambda s: GENERAL[s].m, lambda s: GENERAL[s].k ** 4, constant="C"),
         Condition(
-            "m ≥ max(Ω(k⁴), D, d), constant one",
+            "m ≥ max(D, d)",
             lambda s: GENERAL[s].m,
-            lambda s: max(GENERAL[s].k ** 4, GENERAL[s].D, GENERAL[s].d),
+            lambda s: max(GENERAL[s].D, GENERAL[s].d),
         ),
         Condition(
-            "m = Ω(k¹²/ε^(3/2)), constant one, ε = 0.05",
+            f"m ≥ C·k¹²/ε^(3/2), ε = {EPSILON:g}",
             lambda s: GENERAL[s].m,
             lambda s: GENERAL[s].k ** 12 / EPSILON**1.5,
+            constant="C",
         ),
         Condition("T = m^(4/3)", lambda s: GENERAL[s].T, lambda s: GENERAL[s].m ** (4 / 3)),
         Condition(
@@ -142,7 +142,6 @@ THEOREM34 = Claim(
             _rate,
             "≤",
         ),
-        Condition("δ = O(1/k³), constant one", lambda s: DELTA, lambda s: GENERAL[s].k ** -3, "≤"),
     ),
     control=shuffled(theorem34),
     **notes("shi2022/theorem34"),

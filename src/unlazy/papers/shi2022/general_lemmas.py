@@ -103,13 +103,12 @@ def _log_squared(scale: Scale) -> float:
 
 
 def _few_patterns() -> Condition:
-    """Return the condition on k, with the constant at which it holds."""
-    laptop, paper = (ENUMERATED[s][0].k / _log_squared(s) for s in ("laptop", "paper"))
+    """Return the condition on k."""
     return Condition(
-        f"k = Ω(log²(Dmd/δ)), constant one, δ = {DELTA:g} (it holds with constant {laptop:.2g} at "
-        f"laptop scale and {paper:.2g} at paper scale)",
+        f"k ≥ C·log²(Dmd/δ), δ = {DELTA:g}",
         lambda s: ENUMERATED[s][0].k,
         _log_squared,
+        constant="C",
     )
 
 
@@ -161,9 +160,10 @@ LEMMA40 = Claim(
     conditions=(
         _few_patterns(),
         Condition(
-            "po = Ω(k²/D), constant one",
+            "po ≥ C·k²/D",
             first.density,
             lambda s: ENUMERATED[s][0].k ** 2 / ENUMERATED[s][0].D,
+            constant="C",
         ),
         Condition("Dμ/√d ≤ 1/16 (Lemma 36)", first.crowding, lambda s: 1 / 16, "≤"),
     ),
@@ -226,11 +226,12 @@ LEMMA44 = Claim(
     checks=(
         (margin.margin <= 1.0).by_paper(),
         *(
+            (second[measure] <= 1.0).by_paper().refuting()
+            for measure in ("reach_ratio", "rest_ratio", "noise_reach")
+        ),
+        *(
             (second[measure] <= 1.0).by_paper()
             for measure in (
-                "reach_ratio",
-                "rest_ratio",
-                "noise_reach",
                 "relevant_ratio",
                 "background_ratio",
                 "bias_ratio",
@@ -244,12 +245,13 @@ LEMMA44 = Claim(
         _few_patterns(),
         Condition("Dμ/√d ≤ 1/16", second.crowding, lambda s: 1 / 16, "≤"),
         Condition(
-            "σ_ζ = O(min(1/σ̃, σ̃/√d)), constant one",
+            "σ_ζ ≤ C·min(1/σ̃, σ̃/√d)",
             lambda s: ENUMERATED[s][0].noise,
             _noise_allowed,
             "≤",
+            "C",
         ),
-        Condition("η⁽¹⁾ = O(γ/(kmσ_aσ̃)), constant one", _rate, _rate_allowed, "≤"),
+        Condition("η⁽¹⁾ ≤ C·γ/(kmσ_aσ̃)", _rate, _rate_allowed, "≤", "C"),
     ),
     control=Control(
         "the loss has no class weights, and one relevant and one background pattern are exchanged; "
@@ -291,8 +293,6 @@ def _log_squared_48(scale: Scale) -> float:
     return math.log(family.D * m * family.d * family.k**3 / (family.gamma * p_min)) ** 2
 
 
-_CONSTANTS = tuple(FEATURES[s][0].k / _log_squared_48(s) for s in ("laptop", "paper"))
-
 two_steps = arm("two steps")
 LEMMA48 = Claim(
     id="shi2022/lemma48",
@@ -310,29 +310,33 @@ LEMMA48 = Claim(
         (two_steps.loss <= math.exp(-3)).by_paper().for_share(0.5),
         (two_steps["greatest"] <= 512.0).for_share(0.5),
         (two_steps.second <= 1.0).by_paper(),
-        two_steps.weights <= math.sqrt(2 * math.log(81 * 3**3) / 3),
+        (two_steps.weights <= math.sqrt(2 * math.log(81 * 3**3) / 3)).refuting(),
         two_steps.bias <= math.sqrt(2 * math.log(81 * 3**3)),
     ),
     conditions=(
         Condition(
-            "k = Ω(log²(Dmd/(δγp_min))), constant one, at the largest δ = 1/k³ (it holds with "
-            f"constant {_CONSTANTS[0]:.2g} at laptop scale and {_CONSTANTS[1]:.2g} at paper scale)",
+            "k ≥ C·log²(Dmd/(δγp_min)), δ = 1/k³",
             lambda s: FEATURES[s][0].k,
             _log_squared_48,
+            constant="C",
         ),
         Condition("Dμ/√d ≤ 1/16", two_steps.crowding, lambda s: 1 / 16, "≤"),
         Condition(
-            "σ_ζ = O(min(1/σ̃, σ̃/√d)), constant one",
+            "σ_ζ ≤ C·min(1/σ̃, σ̃/√d)",
             lambda s: FEATURES[s][0].noise,
             lambda s: min(
                 1 / FEATURES[s][0].sigma, FEATURES[s][0].sigma / math.sqrt(FEATURES[s][0].d)
             ),
             "≤",
+            "C",
         ),
         Condition(
-            "m ≥ max(Ω(k⁴), D, d), constant one",
+            "m ≥ C·k⁴", lambda s: FEATURES[s][1], lambda s: FEATURES[s][0].k ** 4, constant="C"
+        ),
+        Condition(
+            "m ≥ max(D, d)",
             lambda s: FEATURES[s][1],
-            lambda s: max(FEATURES[s][0].k ** 4, FEATURES[s][0].D, FEATURES[s][0].d),
+            lambda s: max(FEATURES[s][0].D, FEATURES[s][0].d),
         ),
     ),
     control=Control(

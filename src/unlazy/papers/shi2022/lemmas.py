@@ -76,7 +76,7 @@ class Sizes(NamedTuple):
     sampled: int
 
 
-#: Sizes that meet the conditions of Lemma 15 with constants one: D ≥ 2k², and k ≥ log²(Dm/δ) at
+#: Sizes that meet the conditions of Lemma 15 with C = 1: D ≥ 2k², and k ≥ log²(Dm/δ) at
 #: the largest D.
 MEETING_CONDITIONS: dict[Scale, Sizes] = {
     "smoke": Sizes(5, (60, 120), 2, 2),
@@ -110,12 +110,16 @@ def _conditions(sizes: dict[Scale, Sizes]) -> tuple[Condition, ...]:
     initial = arm("first gradient")
     return (
         Condition(
-            "po = Ω(k²/D), constant one",
+            "po ≥ C·k²/D",
             lambda scale: 0.5,
             lambda scale: sizes[scale].k ** 2 / min(sizes[scale].D),
+            constant="C",
         ),
         Condition(
-            "k = Ω(log²(Dm/δ)), constant one, δ = 0.05", lambda scale: sizes[scale].k, log_squared
+            f"k ≥ C·log²(Dm/δ), δ = {DELTA:g}",
+            lambda scale: sizes[scale].k,
+            log_squared,
+            constant="C",
         ),
         Condition(
             "σ_ξ < 1/k", lambda scale: sizes[scale].k ** -1.5, lambda scale: 1 / sizes[scale].k, "≤"
@@ -245,7 +249,7 @@ LEMMA18 = Claim(
         after.second_ratio <= 0.05,
         after.error <= 0.01,
         after.share <= 0.01,
-        after.beta.between(0.25, 1.0),
+        after.beta.between(0.25, 1.0).refuting(),
     ),
     conditions=_conditions(MEETING_CONDITIONS)[:3],
     control=Control(
@@ -256,7 +260,7 @@ LEMMA18 = Claim(
 )
 
 
-#: Sizes that meet the conditions of Lemma 20 with constants one: D ≥ 2k², and m so large that η⁽¹⁾
+#: Sizes that meet the conditions of Lemma 20 with C = 1: D ≥ 2k², and m so large that η⁽¹⁾
 #: is small enough.
 SECOND: dict[Scale, Sizes] = {
     "smoke": Sizes(5, (60,), 8, 2),
@@ -306,8 +310,8 @@ STEP2 = Claim(
     study=step2,
     checks=(
         (margin.margin <= 1.0).by_paper(),
-        (second.reach_ratio <= 1.0).by_paper(),
-        (second.rest_ratio <= 1.0).by_paper(),
+        (second.reach_ratio <= 1.0).by_paper().refuting(),
+        (second.rest_ratio <= 1.0).by_paper().refuting(),
         second.reach_sharp <= 1.1,
         second.rest_share <= 0.01,
         second.pair_ratio <= 0.05,
@@ -320,14 +324,18 @@ STEP2 = Claim(
     ),
     conditions=(
         Condition(
-            "k = Ω(log²(Dm/δ)), constant one, δ = 0.05",
+            f"k ≥ C·log²(Dm/δ), δ = {DELTA:g}",
             lambda s: SECOND[s].k,
             lambda s: math.log(SECOND[s].D[0] * SECOND[s].m / DELTA) ** 2,
+            constant="C",
         ),
         Condition(
-            "po = Ω(k²/D), constant one", lambda s: 0.5, lambda s: SECOND[s].k ** 2 / SECOND[s].D[0]
+            "po ≥ C·k²/D",
+            lambda s: 0.5,
+            lambda s: SECOND[s].k ** 2 / SECOND[s].D[0],
+            constant="C",
         ),
-        Condition("η⁽¹⁾ = O(γ/(kmσ_a)), constant one", _first_rate, _rate_allowed, "≤"),
+        Condition("η⁽¹⁾ ≤ C·γ/(kmσ_a)", _first_rate, _rate_allowed, "≤", "C"),
     ),
     control=Control(
         _MISTAKEN

@@ -143,14 +143,14 @@ THEOREM4 = Claim(
         classes.share.between(1.0, 1.0).by_paper().exactly(),
         (classes.correlation <= 1e-12).by_paper().exactly(),
         (classes.labels <= 0.0).by_construction().exactly(),
-        (eliminated.queries_over_needed >= 1.0).by_paper(),
-        eliminated.most_at_once <= 1.0,
+        (eliminated.queries_over_needed >= 1.0).by_paper().at("laptop", "paper"),
+        (eliminated.most_at_once <= 1.0).at("laptop", "paper"),
     ),
     control=Control(
         "every bit is 1 with probability 0.97, so that parities are correlated",
         lambda scale: theorem4(scale, 0.97),
     ),
-    corrections=("shi2022/theorem33-class",),
+    min_seeds=1,
     **notes("shi2022/theorem4"),
 )
 

@@ -185,7 +185,7 @@ def _color_checks(name: str, alphas: tuple[float, ...]) -> tuple[Check, ...]:
     )
     return (
         *(_gap(_mixture(name, alpha), 5.0) for alpha in alphas),
-        half.original_accuracy - original.original_accuracy >= -10.0,
+        (half.original_accuracy - original.original_accuracy >= -10.0).refuting(),
         half.whole_accuracy - original.whole_accuracy <= -2.0,
         tiny.injected_accuracy - half.injected_accuracy >= 2.0,
     )
