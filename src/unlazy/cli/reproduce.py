@@ -51,7 +51,7 @@ from unlazy.cli.defaults import VERBOSE, is_set
     "--until-decided",
     is_flag=True,
     help="Add seeds until the verdict is conclusive; the interim tests are corrected so that the "
-    "total error is 5 %.",
+    "total error is at most 5 %.",
 )
 @count_option("--max-seeds", 40, "Maximum number of seeds of --until-decided.")
 @click.option(

@@ -76,9 +76,9 @@ def scaling(
 
     Measures the number of examples n needed to reach the target error at each value of the
     parameter, and fits n by a power of the parameter. One-pass learners (SGD on fresh examples)
-    train once on up to --max-n examples; n is the number after which the error stays at the target.
-    For other learners, n is searched up to --max-n, with tuning at each n. Stored trials are not
-    run again.
+    train once on up to --max-n examples; from n examples on, the error stays at or below the
+    target. For other learners, n is searched up to --max-n, with tuning at each n. Stored trials
+    are not run again.
     """
     prepare_outputs(json_path, figure)
     if not names:

@@ -64,9 +64,9 @@ def _emergence(values: Values) -> Scenario:
 EMERGENCE = Preset(
     "shi2022",
     "Features emerge in two gradient steps",
-    "Each input is a sum of some of D hidden patterns. The label is the parity of the number of "
-    "relevant patterns in it, of which there are k. In steps 1 and 2 the weight decay is full: "
-    "with "
+    "Each input is a sum of some of D hidden patterns, k of which are relevant. The label is the "
+    "parity of the number of relevant patterns in the input. In steps 1 and 2 the weight decay is "
+    "full: with "
     "the step size η it is λ = 1/(2η), so a step replaces the weights by −η times the gradient of "
     "the loss.",
     (
@@ -309,8 +309,9 @@ CIRCUIT = Preset(
         (0.4, "A trained layer is frozen; the next layer trains on its outputs."),
         (
             0.7,
-            "The output gate trains last. XOR/XNOR gates are uncorrelated with the label and "
-            "cannot be learned layer by layer: choose them under “gate types”.",
+            "The output gate trains last. A circuit of XOR/XNOR gates cannot be learned layer by "
+            "layer, since the gates below the output are uncorrelated with the label: to see "
+            "this, choose XOR/XNOR under “gate types”.",
         ),
     ),
     "tree",
@@ -345,8 +346,8 @@ HIERARCHY = Preset(
     "allenzhu2019",
     "A residual network learns F, then G(F)",
     "The target is β·F(x) + α·G(F(x)), with fixed β. The entries of F(x) are products of two "
-    "coordinates. Each output of G is a product of several entries of F(x); their number is the "
-    "order of G. A residual network learns F first and then G(F).",
+    "coordinates. Each output of G is a product of several entries of F(x), as many as "
+    "the order of G. A residual network learns F first and then G(F).",
     (
         Slider("d", "d, input dimension (even)", 20, 4, 30, 2),
         Slider("alpha", "α, coefficient of G(F)", 0.3, 0.0, 1.0, 0.05, live=True),
@@ -361,7 +362,7 @@ HIERARCHY = Preset(
         (
             0.0,
             "Bars: how much of F and of G(F) each network has learned (regression coefficients of "
-            "its output; 1 is all).",
+            "its output; 1: fully learned).",
         ),
         (0.05, "F, the products of pairs, is learned first: it is simple and large."),
         (0.3, "G(F) follows in the residual network, whose second block receives the learned F."),

@@ -93,6 +93,7 @@ def _result(outcome: AuditOutcome) -> str:
     fixed, learned = outcome.selected["fixed"], outcome.selected["learned"]
     loss = _loss_name(outcome).removesuffix(" (%)")
     margin = f"a gain ≥ {MARGIN:g} point"
+    better = "learned features are significantly better, but " * (outcome.decision.gap.low > 0)
     missing = [text for text in outcome.left_out if " folds (" in text]
     of = missing[0].partition(" of ")[2].partition(" ")[0] if missing else ""
     preliminary = f"Preliminary ({outcome.folds} of {of} folds): " if of else ""
@@ -103,7 +104,7 @@ def _result(outcome: AuditOutcome) -> str:
             "% "
             "with fixed features.",
             "a kernel is enough": f"A fixed kernel suffices: {margin} is ruled out.",
-            "not decided": f"Inconclusive: {margin} is neither shown nor excluded.",
+            "not decided": f"Inconclusive: {better}{margin} is neither shown nor excluded.",
             "nothing to learn": "No signal: neither fixed nor learned features beat the constant "
             f"({_constant(outcome):.1f} % {loss}).",
         }[outcome.decision.decision]

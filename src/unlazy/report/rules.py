@@ -75,7 +75,9 @@ def _needed(condition: Condition) -> str:
 
 
 def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
-    control = f"{claim.control.what}; at least one check must fail" if claim.control else "none"
+    control = (
+        f"{claim.control.what} (at least one check must fail on it)" if claim.control else "none"
+    )
     lines = [("Claim", claim.statement), ("Negative control", control)]
     if claim.readings:
         names = "; ".join(
@@ -107,7 +109,7 @@ def _lines(claim: Claim, registered: str | None) -> tuple[tuple[str, str], ...]:
 def _power(claim: Claim, control: ControlVerdict | None) -> str:
     """Return the power of the criteria with the default number of seeds, in words."""
     if claim.exact:
-        return "exact: the criteria fail on the control, or they do not; no number of seeds matters"
+        return "exact: the criteria fail on the control, or not; seeds have no effect"
     if control is None:
         return (
             f"not computed: run unlazy reproduce {claim.id} --controls --first-seed {DEVELOPMENT}"
@@ -123,7 +125,7 @@ def _power(claim: Claim, control: ControlVerdict | None) -> str:
 
 
 def _erratum(erratum: Any) -> str:
-    return f"printed: {erratum.printed} Correction: {erratum.correction}"
+    return f"printed: {erratum.printed.rstrip('.')}. Correction: {erratum.correction}"
 
 
 def _parts(claim: Claim) -> list[View]:

@@ -15,7 +15,7 @@ const VIEWS = {
   },
   tiles: {
     name: "Weights", fits: frame => !!frame.tiles, draw: drawTiles,
-    caption: "Rows: neurons of the first seed. Columns: the hidden directions, then random ones. Color: sign of the cosine between them (blue +, orange −); opacity: its absolute value. Bars: mean |cosine| over the neurons. An empty row has zero weights.",
+    caption: "Rows: neurons of the first seed. Columns: the hidden directions, then random ones. Color: sign of the cosine between neuron and direction (blue +, orange −); opacity: its absolute value. Bars: mean |cosine| over the neurons. An empty row has zero weights.",
     without: "Rows: neurons of the first seed. Columns: the first 20 encoded columns of the table. Color: sign of the entry of the unit weight vector (blue +, orange −); opacity: its absolute value. Bars: means over the neurons.",
   },
   tree: {
