@@ -22,8 +22,9 @@ RESULTS = Path(__file__).parents[1] / "results"
 def refreshed(entry: dict[str, Any], claim: Claim) -> dict[str, Any]:
     """Return an entry with the present texts of its claim."""
     conditions = [each.text for each in claim.conditions]
-    if entry["rule"] != claim.rule or len(entry["hypotheses"]) != len(conditions):
-        print(f"{entry['id']}: its criteria or conditions changed; left as it is.")
+    older = not claim.exact and entry["seeds"][0] < claim.first_seed
+    if older or entry["rule"] != claim.rule or len(entry["hypotheses"]) != len(conditions):
+        print(f"{entry['id']}: its criteria, conditions or seeds changed; left as it is.")
         return entry
     reason = entry["reason"]
     for old, new in zip(entry["hypotheses"], conditions, strict=True):

@@ -81,6 +81,7 @@ KEPT = re.compile(
     r"|real world classification problems|\"CANCELLED\"|array_parallelism="
     r'|["`]centres["`]'
     # Names of arms in generated tables.
+    r"|^- least( risk)?: "
     r"|^(\||-) .*(\bcoins, k=|(least|greatest) margin:|, least sample:|tangent model:)"
     # Former names of the package and of the command line.
     r'|^    "(Contest|Instrument|--\w[\w-]*)": "'

@@ -57,23 +57,25 @@ class Limited:
     """A binary file that can be read up to the limit of bytes, as a stream."""
 
     def __init__(self, file: IO[bytes] | gzip.GzipFile, where: str) -> None:
-        self._file, self._where = file, where
+        self._file, self._where, self._count = file, where, 0
 
     def read(self, size: int = -1) -> bytes:
         """Read as the file does."""
-        found = self._file.read(size)
-        self._check()
-        return found
+        return self._counted(self._file.read(size))
 
     def read1(self, size: int = -1) -> bytes:
         """Read as the file does, with at most one call of the system."""
-        found = self._file.read1(size)  # type: ignore[union-attr]
-        self._check()
-        return found
+        return self._counted(self._file.read1(size))  # type: ignore[union-attr]
 
-    def _check(self) -> None:
-        if (place := self._file.tell()) > limit("UNLAZY_MAX_BYTES"):
-            require_within("UNLAZY_MAX_BYTES", place, self._where)
+    def seek(self, place: int) -> None:
+        """Continue at a place, from which bytes are counted."""
+        self._file.seek(place)
+        self._count = place
+
+    def _counted(self, found: bytes) -> bytes:
+        self._count += len(found)
+        require_within("UNLAZY_MAX_BYTES", self._count, self._where)
+        return found
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
