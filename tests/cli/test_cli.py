@@ -309,7 +309,7 @@ def test_list_claims_leads_from_a_statement_to_claims_verdicts_code_and_tests(
         for line in call(*index, "shi2022").output.splitlines()
         if line.split()[:2] == ["Table", "1"]
     )
-    assert "table1 ?," in line and "table1:" in line and "test_learner.py" in line
+    assert "table1 ?," in line and "table1:" in line and "test_" in line
     (entry,) = json.loads(call(*index, "Theorem 26", "--json").output)
     assert entry["paper"] == "shi2022" and entry["claims"][0]["rule"].startswith("holds if")
     assert call(*index, "shi2022/tabel1").exit_code == 2

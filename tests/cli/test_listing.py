@@ -114,5 +114,5 @@ def test_rules_define_every_quantity_of_a_claim(name, monkeypatch):
 
 def test_rules_tell_strict_from_other_bounds():
     output = call("rules", "malach2019/lemma8", "--store", "none.sqlite").output
-    for part in ("≥ 1 + 1e-12", "≥ 1 − 1e-12", "> 0", "1±1e-9", "1 change after a run"):
+    for part in ("≥ 1 + 1e-12", "≥ 1 − 1e-12", "> 0", "1±1e-9", "2 changes after a run"):
         assert part in output

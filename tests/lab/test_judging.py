@@ -397,11 +397,12 @@ def made_up(claim, scale, change=None):
             good[own] = good.setdefault(other, 0.0) + value
     named = [part for q in claim.quantities for part in (q, q.minus) if part]
     arms, measures = {q.arm for q in named}, {q.measure for q in named}
-    steps = [*sorted({q.step for q in named} - {None}), 10**9]
+    last = 10**18  # the step of quantities without one
+    steps = [*sorted({q.step for q in named} - {None}), last]
 
     def series(arm, measure):
         return tuple(
-            good.get(Quantity(arm, measure, None if s == 10**9 else s), 0.0) for s in steps
+            good.get(Quantity(arm, measure, None if s == last else s), 0.0) for s in steps
         )
 
     return {

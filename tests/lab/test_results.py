@@ -44,7 +44,7 @@ def test_results_agree_with_the_current_claims(path):
 
 #: Claims without a current run at laptop scale; those of images need files that are not here.
 NOT_RUN_YET = {
-    *("daniely2020/contest", "daniely2020/practical", "shi2022/table4"),
+    "shi2022/table4",
     *("shi2022/figure19", "shi2022/figures22-25", "shi2022/figures22-23-svhn"),
     *("shi2022/table7", "shi2022/algorithm1"),
 }

@@ -89,7 +89,7 @@ def test_the_verdict_names_its_reading_and_how_many_were_tried(tmp_path):
     assert written.outcome == "fails"
     assert "Readings tried on development seeds: 2; it holds under larger mean" in written.reason
     shown = dict(view_of(verdict).lines)["Reading"]
-    assert shown.startswith("larger mean: the text gives none. Departs from the text: a statement")
+    assert shown.startswith("larger mean: the text gives none. It departs from the text in 1 point")
     with Store(path, read_only=True) as store:
         names = {run.name for run in store.runs("claim")}
     assert names == {"own/claim", f"own/claim ({AS_WRITTEN})"}, "the judged run must be kept"
