@@ -401,9 +401,7 @@ def made_up(claim, scale, change=None):
     steps = [*sorted({q.step for q in named} - {None}), last]
 
     def series(arm, measure):
-        return tuple(
-            good.get(Quantity(arm, measure, None if s == last else s), 0.0) for s in steps
-        )
+        return tuple(good.get(Quantity(arm, measure, None if s == last else s), 0.0) for s in steps)
 
     return {
         arm: [
