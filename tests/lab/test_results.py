@@ -42,7 +42,7 @@ def test_results_agree_with_the_current_claims(path):
         assert changed == [(each.date, each.first_seed) for each in claim.history]
 
 
-#: Claims without a current run at laptop scale; those of images need files that are not here.
+#: Claims without a run under their present criteria at laptop scale, most of them on images.
 NOT_RUN_YET = {
     "shi2022/table4",
     *("shi2022/figure19", "shi2022/figures22-25", "shi2022/figures22-23-svhn"),
